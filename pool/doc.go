@@ -1,0 +1,3 @@
+// Package pool is a connection pool over [http.ClientConn] and an
+// [http.RoundTripper].
+package pool
