@@ -1,0 +1,3 @@
+// Package otelbridge turns a client's lifecycle events into OpenTelemetry spans
+// and metrics.
+package otelbridge
