@@ -1,0 +1,2 @@
+// Package breaker is a circuit breaker per key.
+package breaker

@@ -1,0 +1,298 @@
+package breaker
+
+import (
+	"time"
+
+	"github.com/plimsoll-http/plimsoll/events"
+)
+
+// Gate is the complete state of one key in integers: times are milliseconds
+// since the Unix epoch, durations milliseconds. The zero value is a gate that
+// is closed and has seen nothing. Only [Transition] makes new ones.
+//
+// Stores keep and move gates; everybody else reads a [Snapshot].
+type Gate struct {
+	State State
+	Cause events.BreakerCause // of the last opening
+	// Generation rises with every change of State. It is the time of the
+	// change, or one more than before if that is later, so that it also rises
+	// where a store has lost the key.
+	Generation int64
+
+	// Closed: the streak and the window. Both are kept until the gate closes
+	// again, so that an open gate still shows why it opened.
+	Streak                     int64
+	Bucket                     int64 // now / BucketWidth of the current bucket
+	Calls, Failures            int64 // in the current bucket
+	PriorCalls, PriorFailures  int64 // in the bucket before
+	Level, ClosedAt, ClosedFor int64 // the level; closed since; time spent closed before that towards the next halving
+	Cooldown, OpenUntil        int64 // of the last opening
+	Lease, LeaseUntil          int64 // number of the last lease in this generation; its end, 0: nobody holds it
+}
+
+// Verb is what an [Event] asks of a gate.
+type Verb uint8
+
+// The verbs.
+const (
+	DoAdmit  Verb = iota // one caller asks for admission
+	DoSettle             // the outcome of one admission
+	DoRenew              // a probe's holder wants more time
+	DoMerge              // a batch of outcomes of one generation
+)
+
+// Event is one input of [Transition].
+type Event struct {
+	Verb    Verb
+	Grant   Grant   // DoSettle, DoRenew; of DoMerge the generation
+	Outcome Outcome // DoSettle
+	Batch   Batch   // DoMerge
+}
+
+// Answer is what [Transition] decided.
+type Answer struct {
+	// OK: admitted, settled, renewed or merged. False: rejected, or the grant
+	// is an old one and nothing changed.
+	OK bool
+	// Result is the state after the event; RetryAfter is set for a rejection by
+	// an open gate and for the settlement that opened one.
+	Result Result
+	Grant  Grant // of an admission
+	// Change is what the event changed, if Changed.
+	Change  Change
+	Changed bool
+}
+
+// Transition is the whole breaker: what g becomes when e happens at now
+// (milliseconds since the Unix epoch) under p, and what the one who brought
+// the event is told. It is pure.
+func Transition(g Gate, e Event, p Params, now int64) (Gate, Answer) {
+	switch e.Verb {
+	case DoAdmit:
+		return g.admit(p, now)
+	case DoSettle:
+		return g.settle(e.Grant, e.Outcome, p, now)
+	case DoRenew:
+		if !g.holds(e.Grant) || e.Grant.Lease == 0 {
+			return g, Answer{Result: Result{State: g.State}}
+		}
+		g.LeaseUntil = now + p.ProbeLease.Milliseconds()
+		return g, Answer{OK: true, Result: Result{State: g.State}}
+	default:
+		return g.merge(e.Grant.Generation, e.Batch, p, now)
+	}
+}
+
+func (g Gate) admit(p Params, now int64) (Gate, Answer) {
+	switch g.State {
+	case Closed:
+		return g, Answer{OK: true, Grant: Grant{Generation: g.Generation}}
+	case Open:
+		// A clock that was stepped back cannot make a cooldown longer.
+		g.OpenUntil = min(g.OpenUntil, now+g.Cooldown)
+		if now < g.OpenUntil {
+			return g, Answer{Result: Result{State: Open, RetryAfter: millis(g.OpenUntil - now)}}
+		}
+		g.move(HalfOpen, now)
+		g.Lease = 1
+		g.LeaseUntil = now + p.ProbeLease.Milliseconds()
+		return g, Answer{
+			OK: true, Result: Result{State: HalfOpen}, Grant: Grant{g.Generation, g.Lease},
+			Change: Change{From: Open, To: HalfOpen, Cause: events.BreakerCooldown}, Changed: true,
+		}
+	default:
+		if now < g.LeaseUntil {
+			return g, Answer{Result: Result{State: HalfOpen}}
+		}
+		a := Answer{OK: true, Result: Result{State: HalfOpen}}
+		if g.LeaseUntil != 0 {
+			a.Change, a.Changed = Change{From: HalfOpen, To: HalfOpen, Cause: events.BreakerLease}, true
+		}
+		g.Lease++
+		g.LeaseUntil = now + p.ProbeLease.Milliseconds()
+		a.Grant = Grant{g.Generation, g.Lease}
+		return g, a
+	}
+}
+
+// holds reports whether a result under gr still counts.
+func (g *Gate) holds(gr Grant) bool {
+	switch {
+	case gr.Generation != g.Generation:
+		return false
+	case g.State == HalfOpen:
+		return gr.Lease == g.Lease && g.LeaseUntil != 0
+	default:
+		return g.State == Closed && gr.Lease == 0
+	}
+}
+
+func (g Gate) settle(gr Grant, o Outcome, p Params, now int64) (Gate, Answer) {
+	if !g.holds(gr) {
+		return g, Answer{Result: Result{State: g.State}}
+	}
+	if g.State == HalfOpen {
+		return g.settleProbe(o, p, now)
+	}
+	switch o {
+	case Success:
+		g.count(1, 0, p, now)
+		g.Streak = 0
+	case SuccessUncounted:
+		g.Streak = 0
+		return g, Answer{OK: true}
+	case Failure:
+		g.count(1, 1, p, now)
+		g.Streak++
+	default:
+		return g, Answer{OK: true}
+	}
+	return g.judged(g.Streak, p, now)
+}
+
+func (g Gate) settleProbe(o Outcome, p Params, now int64) (Gate, Answer) {
+	switch o {
+	case Success, SuccessUncounted:
+		g.move(Closed, now)
+		g.Streak, g.Calls, g.Failures, g.PriorCalls, g.PriorFailures = 0, 0, 0, 0, 0
+		g.ClosedAt = now
+		g.Cooldown, g.OpenUntil = 0, 0
+		if o == Success {
+			g.count(1, 0, p, now)
+		}
+		return g, Answer{
+			OK: true, Result: Result{State: Closed},
+			Change: Change{From: HalfOpen, To: Closed, Cause: events.BreakerByProbe}, Changed: true,
+		}
+	case Failure:
+		// A probe's failure is never a first opening.
+		g.Level = max(g.Level, 1)
+		return g.open(events.BreakerByProbe, p, now)
+	default:
+		g.LeaseUntil = 0
+		return g, Answer{
+			OK: true, Result: Result{State: HalfOpen},
+			Change: Change{From: HalfOpen, To: HalfOpen, Cause: events.BreakerLease}, Changed: true,
+		}
+	}
+}
+
+// judged opens the gate if streak or the window demand it.
+func (g Gate) judged(streak int64, p Params, now int64) (Gate, Answer) {
+	cause := g.verdict(streak, p)
+	if cause == "" {
+		return g, Answer{OK: true}
+	}
+	return g.open(cause, p, now)
+}
+
+// verdict says why the gate has to open, "" if it has not.
+func (g *Gate) verdict(streak int64, p Params) events.BreakerCause {
+	calls, failures := g.Calls+g.PriorCalls, g.Failures+g.PriorFailures
+	threshold, rate, minCalls := int64(p.ConsecutiveFailures), int64(p.FailureRate), int64(p.MinCalls)
+	if rate == 0 {
+		if threshold > 0 && streak >= threshold {
+			return events.BreakerStreak
+		}
+		return ""
+	}
+	switch {
+	case streak >= max(minCalls, threshold):
+		return events.BreakerRate
+	case calls >= minCalls && failures*1_000_000 >= rate*calls:
+		return events.BreakerRate
+	case calls < minCalls && threshold > 0 && streak >= threshold:
+		return events.BreakerStreak
+	default:
+		return ""
+	}
+}
+
+func (g Gate) open(cause events.BreakerCause, p Params, now int64) (Gate, Answer) {
+	from, base, longest := g.State, p.Cooldown.Milliseconds(), p.MaxCooldown.Milliseconds()
+	if from == Closed {
+		g.decay(base, now)
+	}
+	cooldown := base
+	if cause != events.BreakerStreak {
+		switch {
+		case g.Level == 0:
+			g.Level = 1
+		case g.Level*base < longest:
+			g.Level *= 2
+		}
+		cooldown = min(g.Level*base, longest)
+	}
+	g.move(Open, now)
+	g.Cause, g.Cooldown, g.OpenUntil = cause, cooldown, now+cooldown
+	after := millis(cooldown)
+	return g, Answer{
+		OK: true, Result: Result{State: Open, RetryAfter: after},
+		Change: Change{From: from, To: Open, Cause: cause, Cooldown: after, RetryAfter: after}, Changed: true,
+	}
+}
+
+// decay halves the level once per base cooldown spent closed. The rest counts
+// towards the next halving.
+func (g *Gate) decay(base, now int64) {
+	if g.Level == 0 {
+		g.ClosedFor = 0
+		return
+	}
+	spent := g.ClosedFor + max(0, now-g.ClosedAt)
+	g.Level >>= uint64(min(spent/base, 62))
+	g.ClosedFor = spent % base
+	if g.Level == 0 {
+		g.ClosedFor = 0
+	}
+}
+
+// move enters a state and a new generation.
+func (g *Gate) move(to State, now int64) {
+	g.State = to
+	g.Generation = max(g.Generation+1, now)
+	g.Lease, g.LeaseUntil = 0, 0
+}
+
+// count adds samples to the current bucket.
+func (g *Gate) count(calls, failures int64, p Params, now int64) {
+	g.rotate(p, now)
+	g.Calls += calls
+	g.Failures += failures
+}
+
+// rotate makes the bucket of now the current one.
+func (g *Gate) rotate(p Params, now int64) {
+	switch bucket := now / p.BucketWidth.Milliseconds(); bucket {
+	case g.Bucket:
+	case g.Bucket + 1:
+		g.Bucket = bucket
+		g.PriorCalls, g.PriorFailures = g.Calls, g.Failures
+		g.Calls, g.Failures = 0, 0
+	case g.Bucket - 1:
+		// The clock went back a little: the sample goes into the current bucket.
+	default:
+		g.Bucket = bucket
+		g.Calls, g.Failures, g.PriorCalls, g.PriorFailures = 0, 0, 0, 0
+	}
+}
+
+// Snapshot returns what g looks like at now.
+func (g Gate) Snapshot(p Params, now int64) Snapshot {
+	s := Snapshot{State: g.State, Streak: int(g.Streak), Generation: g.Generation}
+	if g.State == Closed {
+		g.rotate(p, now)
+		g.decay(p.Cooldown.Milliseconds(), now)
+	} else {
+		s.Cooldown = millis(g.Cooldown)
+	}
+	if g.State == Open {
+		s.Left = millis(max(0, min(g.OpenUntil-now, g.Cooldown)))
+	}
+	s.Calls, s.Failures = int(g.Calls+g.PriorCalls), int(g.Failures+g.PriorFailures)
+	s.Level = int(g.Level)
+	s.Probing = g.State == HalfOpen && now < g.LeaseUntil
+	return s
+}
+
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
