@@ -74,8 +74,7 @@ func TestHooksHasOneFieldPerEventType(t *testing.T) {
 
 	hooks := reflect.TypeFor[events.Hooks]()
 	var fields []string
-	for i := range hooks.NumField() {
-		field := hooks.Field(i)
+	for field := range hooks.Fields() {
 		fields = append(fields, field.Name)
 		f := field.Type
 		if f.NumIn() != 2 || f.In(0) != ctxType || f.In(1).Name() != field.Name {
@@ -95,8 +94,8 @@ func TestHooksHasOneFieldPerEventType(t *testing.T) {
 
 func TestEveryEventCarriesMetaFirst(t *testing.T) {
 	hooks := reflect.TypeFor[events.Hooks]()
-	for i := range hooks.NumField() {
-		event := hooks.Field(i).Type.In(1)
+	for field := range hooks.Fields() {
+		event := field.Type.In(1)
 		if first := event.Field(0); !first.Anonymous || first.Type != reflect.TypeFor[events.Meta]() {
 			t.Errorf("%s starts with %v, want the embedded Meta", event, first.Name)
 		}

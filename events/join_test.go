@@ -83,8 +83,7 @@ func TestJoinDoesNotChangeWhatItJoins(t *testing.T) {
 // together receive the event, and no other hook runs.
 func TestJoinCoversEveryHook(t *testing.T) {
 	hooks := reflect.TypeFor[events.Hooks]()
-	for i := range hooks.NumField() {
-		field := hooks.Field(i)
+	for field := range hooks.Fields() {
 		var got []string
 		sideOf := func(name string) *events.Hooks {
 			return only(field, func(event reflect.Value) {
@@ -125,9 +124,8 @@ func only(field reflect.StructField, f func(event reflect.Value)) *events.Hooks 
 
 // fire calls every hook that is set with an event of Call 42.
 func fire(ctx context.Context, h *events.Hooks) {
-	hooks := reflect.ValueOf(h).Elem()
-	for i := range hooks.NumField() {
-		if hook := hooks.Field(i); !hook.IsNil() {
+	for _, hook := range reflect.ValueOf(h).Elem().Fields() {
+		if !hook.IsNil() {
 			event := reflect.New(hook.Type().In(1)).Elem()
 			event.FieldByName("Call").SetUint(42)
 			hook.Call([]reflect.Value{reflect.ValueOf(ctx), event})

@@ -29,12 +29,11 @@ func format(timeline []any) string {
 func line(e any) string {
 	v := reflect.ValueOf(e)
 	fields := metaFields(metaOf(e))
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		if field.Anonymous || field.Tag.Get("json") == "-" || v.Field(i).IsZero() {
+	for field, value := range v.Fields() {
+		if field.Anonymous || field.Tag.Get("json") == "-" || value.IsZero() {
 			continue
 		}
-		fields = append(fields, fmt.Sprintf("%s:%v", field.Name, v.Field(i).Interface()))
+		fields = append(fields, fmt.Sprintf("%s:%v", field.Name, value.Interface()))
 	}
 	return v.Type().Name() + "{" + strings.Join(fields, " ") + "}"
 }

@@ -18,17 +18,17 @@ import (
 
 func TestEveryHookRecordsItsEvent(t *testing.T) {
 	rec := eventstest.NewRecorder()
-	hooks := reflect.ValueOf(rec.Hooks()).Elem()
-	for i := range hooks.NumField() {
-		field := hooks.Type().Field(i)
-		if hooks.Field(i).IsNil() {
+	call := uint64(0)
+	for field, hook := range reflect.ValueOf(rec.Hooks()).Elem().Fields() {
+		if hook.IsNil() {
 			t.Errorf("the hook %s is nil", field.Name)
 			continue
 		}
+		call++
 		event := reflect.New(field.Type.In(1)).Elem()
-		event.FieldByName("Call").SetUint(uint64(i) + 1)
+		event.FieldByName("Call").SetUint(call)
 		rec.Reset()
-		hooks.Field(i).Call([]reflect.Value{reflect.ValueOf(t.Context()), event})
+		hook.Call([]reflect.Value{reflect.ValueOf(t.Context()), event})
 		if got := rec.Timeline(); len(got) != 1 || !reflect.DeepEqual(got[0], event.Interface()) {
 			t.Errorf("the hook %s recorded %v, want %v", field.Name, got, event)
 		}
