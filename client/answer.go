@@ -1,0 +1,145 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/plimsoll-http/plimsoll/breaker"
+	"github.com/plimsoll-http/plimsoll/events"
+)
+
+// give ends RoundTrip with the last attempt's result.
+func (c *call) give(r result) (*http.Response, error) {
+	if r.err != nil {
+		return c.fail(r)
+	}
+	return c.answer(r.resp)
+}
+
+// answer hands a response to the caller. The call ends with its body.
+func (c *call) answer(resp *http.Response) (*http.Response, error) {
+	status := resp.StatusCode
+	if c.report.Attempts == 1 && status >= 200 && status <= 399 {
+		c.replenish()
+	}
+	c.count()
+	outcome := events.OutcomeOK
+	switch {
+	case events.RetryableStatus(status):
+		outcome = events.OutcomeEscaped
+	case c.report.Attempts > 1 || c.report.Recoveries > 0:
+		outcome = events.OutcomeRecovered
+	}
+	return c.deliver(resp, outcome, "")
+}
+
+// deliver makes the body's end the call's end, or ends the call where there is
+// no body.
+func (c *call) deliver(resp *http.Response, outcome events.Outcome, class events.ErrorClass) (*http.Response, error) {
+	c.resp = nil
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		// The stream belongs to the caller, and its context with it.
+		c.finishOpen(outcome, resp.StatusCode, class)
+	case hasResponseBody(c.req, resp):
+		resp.Body = &callBody{ReadCloser: resp.Body, call: c, outcome: outcome, status: resp.StatusCode, class: class}
+	default:
+		c.finish(outcome, resp.StatusCode, class)
+	}
+	return resp, nil
+}
+
+// fail ends RoundTrip with an error.
+func (c *call) fail(r result) (*http.Response, error) {
+	outcome := events.OutcomeEscaped
+	if r.class == events.ClassCanceled {
+		outcome = events.OutcomeCanceled
+	}
+	return c.failAs(r, outcome)
+}
+
+func (c *call) failAs(r result, outcome events.Outcome) (*http.Response, error) {
+	c.count()
+	c.retire()
+	awaitCancel(c.req, r.err)
+	err := r.err
+	if c.report.Attempts > 1 || c.report.Skipped != "" {
+		err = &Error{Report: c.report, Err: r.err}
+	}
+	c.finish(outcome, 0, r.class)
+	return nil, err
+}
+
+// reject ends a call that was not sent because of the throttle, or because its
+// context ended while it waited.
+func (c *call) reject(err error) (*http.Response, error) {
+	var throttled *ThrottledError
+	if errors.As(err, &throttled) {
+		return c.failAs(result{err: err, class: events.ClassThrottled}, events.OutcomeRejected)
+	}
+	return c.fail(result{err: err, class: classOver(err)})
+}
+
+// rejected ends a call whose first attempt the breaker refused. rejected is nil
+// where the breaker failed in another way.
+func (c *call) rejected(rejected *breaker.RejectedError, err error) (*http.Response, error) {
+	if rejected == nil {
+		if over := c.over(); over != nil {
+			return c.fail(result{err: over, class: classOver(over)})
+		}
+		return c.fail(result{err: err, class: events.ClassOther})
+	}
+	fallback := c.t.cfg.BreakerFallback
+	if fallback == nil {
+		return c.failAs(result{err: err, class: events.ClassBreaker}, events.OutcomeRejected)
+	}
+	c.closeRequestBody()
+	resp, err := fallback(c.req, rejected)
+	switch {
+	case err != nil:
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
+		return c.failAs(result{err: err, class: events.ClassBreaker}, events.OutcomeRejected)
+	case resp == nil:
+		err = fmt.Errorf("client: Config.BreakerFallback returned neither a response nor an error for %w", rejected)
+		return c.failAs(result{err: err, class: events.ClassBreaker}, events.OutcomeRejected)
+	}
+	if resp.Body == nil {
+		resp.Body = http.NoBody
+	}
+	if resp.Request == nil || callOf(resp.Request.Context()) != c {
+		resp.Request = c.req.WithContext(c)
+	}
+	c.count()
+	return c.deliver(resp, events.OutcomeRejected, events.ClassBreaker)
+}
+
+// replenish adds the tokens of a call that needed no retry.
+func (c *call) replenish() {
+	tokens := c.target.tokens
+	if tokens == nil {
+		return
+	}
+	added := tokens.Replenish()
+	if h := c.hooks; added > 0 && h != nil && h.BudgetReplenished != nil {
+		h.BudgetReplenished(c, events.BudgetReplenished{Meta: c.meta, Added: added, Level: tokens.Level()})
+	}
+}
+
+// count notes the budget's level in the report.
+func (c *call) count() {
+	if tokens := c.target.tokens; tokens != nil {
+		c.report.Tokens, c.report.Capacity = tokens.Level(), c.t.cfg.Budget.Capacity()
+	}
+}
+
+// classOver is the class of a context's error.
+func classOver(err error) events.ErrorClass {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return events.ClassTimeout
+	}
+	return events.ClassCanceled
+}

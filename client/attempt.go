@@ -1,0 +1,246 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/plimsoll-http/plimsoll/breaker"
+	"github.com/plimsoll-http/plimsoll/events"
+	"github.com/plimsoll-http/plimsoll/pool"
+)
+
+// attempt is one send, and the context of that send.
+type attempt struct {
+	context.Context // what AttemptStarted returned, with the attempt's own cancellation
+
+	number int // 1-based
+	resend int
+	conn   pool.Attempt // filled by the pool
+	start  time.Time
+	open   bool // AttemptStarted was emitted, AttemptDone was not
+
+	cancel context.CancelCauseFunc // nil where nothing needs it
+	timer  *headerTimer            // nil without an attempt timeout
+	queue  atomic.Bool             // queueing for a connection
+}
+
+// Value answers for the attempt; everything else is asked of the context
+// inside.
+func (a *attempt) Value(key any) any {
+	if _, ok := key.(pool.AttemptKey); ok {
+		return &a.conn
+	}
+	return a.Context.Value(key)
+}
+
+// result is how an attempt ended: with a response or an error.
+type result struct {
+	resp    *http.Response
+	err     error
+	class   events.ErrorClass // of err
+	queued  bool              // it ended while queueing for a connection
+	lost    bool              // resp's body was given up before it was read to its end
+	unsent  bool              // certainly not processed by the server
+	timeout bool              // an attempt timeout, or the transport's own header timeout
+	after   time.Duration     // Retry-After
+	asked   bool              // after is valid
+}
+
+func (r *result) status() int {
+	if r.resp == nil {
+		return 0
+	}
+	return r.resp.StatusCode
+}
+
+// throttled reports whether the server asked for fewer requests.
+func (r *result) throttled() bool {
+	return r.status() == http.StatusTooManyRequests || r.status() == http.StatusServiceUnavailable && r.asked
+}
+
+// send makes attempt number n, of which a is the memory, with body.
+func (c *call) send(a *attempt, n int, body io.ReadCloser) result {
+	a.number, a.resend, a.start = n, c.resent+c.sends, time.Now()
+	a.Context = c
+	c.attempt = a
+	req := c.attemptRequest(a, body)
+	c.report.Attempts++
+	c.sends++
+	resp, err := c.base.RoundTrip(req)
+	return c.received(a, req, resp, err)
+}
+
+// attemptRequest makes the request of one attempt: a copy of the caller's with
+// a body of its own, no Cancel, and a header that hooks may change.
+func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
+	var header http.Header
+	if h := c.hooks; h != nil && (h.AttemptStarted != nil || h.AttemptDone != nil) {
+		a.open = true
+		if h.AttemptStarted != nil {
+			if header = c.req.Header.Clone(); header == nil {
+				header = make(http.Header)
+			}
+			inner := h.AttemptStarted(c, events.AttemptStarted{
+				Meta: c.meta, Attempt: a.number, Resend: a.resend, Method: method(c.req), URL: events.URLOf(c.req.URL), Route: c.route, Header: header,
+			})
+			if inner != nil {
+				a.Context = inner
+			}
+		}
+	}
+	cfg := &c.t.cfg
+	if cfg.AttemptTimeout > 0 || cfg.BodyIdleTimeout > 0 {
+		a.Context, a.cancel = context.WithCancelCause(a.Context)
+	}
+	if cfg.AttemptTimeout > 0 {
+		a.timer = startHeaderTimer(a, cfg.AttemptTimeout)
+	}
+	if cfg.AttemptTimeout > 0 || cfg.Breaker != nil {
+		a.conn.Queueing = a.queueing
+	}
+	req := c.req.WithContext(a)
+	req.Cancel = nil //nolint:staticcheck // watchCancel turned it into the context's cancellation
+	req.Body = body
+	if header != nil {
+		req.Header = header
+	}
+	c.bodyTaken = true // from here on the transport closes it
+	return req
+}
+
+// firstBody returns the caller's own body for the first attempt.
+func (c *call) firstBody() io.ReadCloser {
+	body, guard := guardBody(c.req.Body)
+	c.body = guard
+	return body
+}
+
+// nextBody makes the body of a later attempt through GetBody, after the one
+// before is out of every other goroutine's hands. The caller of nextBody hands
+// it to send or closes it.
+func (c *call) nextBody() (io.ReadCloser, error) {
+	if !hasBody(c.req) {
+		return c.req.Body, nil
+	}
+	if c.body != nil {
+		c.body.revoke(c.Done())
+		c.body = nil
+	}
+	body, err := c.req.GetBody()
+	if err != nil {
+		return nil, fmt.Errorf("client: GetBody for another attempt: %w", err)
+	}
+	body, c.body = guardBody(body)
+	return body, nil
+}
+
+// received ends the attempt at its headers or its error.
+func (c *call) received(a *attempt, req *http.Request, resp *http.Response, err error) result {
+	c.sends += a.conn.Recoveries
+	c.report.Recoveries += a.conn.Recoveries
+	c.report.ConnWait += a.conn.Wait
+	timedOut := a.timer.stop()
+	r := result{resp: resp, err: err, queued: a.queue.Load()}
+	switch {
+	case err != nil && resp != nil:
+		if resp.Body != nil {
+			resp.Body.Close()
+		}
+		r.resp = nil
+	case err == nil && resp == nil:
+		r.err = fmt.Errorf("client: Config.Base (%T) returned neither a response nor an error", c.base)
+	case resp != nil:
+		if resp.Body == nil {
+			resp.Body = http.NoBody
+		}
+		if resp.Request == nil || callOf(resp.Request.Context()) != c {
+			resp.Request = req
+		}
+		c.resp = resp
+		r.after, r.asked = retryAfter(resp, time.Now())
+	}
+	if r.err != nil {
+		c.classify(a, &r, timedOut)
+	} else {
+		c.guardResponse(a, resp)
+	}
+	c.emitAttemptDone(a, r.status(), r.class)
+	if r.err != nil && a.cancel != nil {
+		a.cancel(errCallOver)
+	}
+	return r
+}
+
+// classify names the attempt's error. What the call's own context did comes
+// before what the connection made of it.
+func (c *call) classify(a *attempt, r *result, timedOut bool) {
+	var wait *pool.WaitError
+	switch over := c.over(); {
+	case over != nil:
+		if !errors.Is(r.err, over) {
+			r.err = over
+		}
+		r.class = events.ClassCanceled
+		if errors.Is(over, context.DeadlineExceeded) {
+			r.class = events.ClassTimeout
+		}
+	case timedOut:
+		r.err = &attemptTimeoutError{c.t.cfg.AttemptTimeout}
+		r.class, r.timeout = events.ClassTimeout, true
+	case errors.As(r.err, &wait):
+		r.class, r.queued = events.ClassTimeout, true
+	default:
+		r.class = pool.ClassOf(r.err)
+		r.timeout = r.class == events.ClassTimeout
+		r.unsent = a.conn.NothingWritten || pool.Unprocessed(r.err)
+	}
+}
+
+func (c *call) emitAttemptDone(a *attempt, status int, class events.ErrorClass) {
+	if !a.open {
+		return
+	}
+	a.open = false
+	if h := c.hooks; h.AttemptDone != nil {
+		h.AttemptDone(a, events.AttemptDone{
+			Meta: c.meta, Attempt: a.number, Resend: a.resend + a.conn.Recoveries, Status: status, Class: class,
+			Reused: a.conn.Reused, Conn: a.conn.Conn, Protocol: a.conn.Protocol, Recoveries: a.conn.Recoveries, Duration: time.Since(a.start),
+		})
+	}
+}
+
+// attemptAborted ends an attempt that a panic cut short.
+func (c *call) attemptAborted() {
+	if a := c.attempt; a != nil {
+		a.timer.stop()
+		c.emitAttemptDone(a, 0, events.ClassOther)
+	}
+}
+
+// queueing stops the attempt timeout while the request queues.
+func (a *attempt) queueing(begin bool) {
+	a.queue.Store(begin)
+	a.timer.pause(begin)
+}
+
+// outcome says what the breaker is told of the result.
+func (c *call) outcome(r *result) breaker.Outcome {
+	switch {
+	case r.class == events.ClassCanceled || r.queued:
+		return breaker.Cancel
+	case c.t.cfg.Classify != nil:
+		return c.t.cfg.Classify(r.resp, r.err)
+	case r.err != nil:
+		return breaker.Failure
+	case r.status() == http.StatusTooManyRequests:
+		return breaker.Backpressure
+	case events.RetryableStatus(r.status()):
+		return breaker.Failure
+	}
+	return breaker.Success
+}

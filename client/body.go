@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/plimsoll-http/plimsoll/events"
+	"github.com/plimsoll-http/plimsoll/pool"
+)
+
+// guardResponse puts BodyIdleTimeout and MaxResponseBytes around the body of
+// resp, before anybody reads it.
+func (c *call) guardResponse(a *attempt, resp *http.Response) {
+	cfg := &c.t.cfg
+	if resp.StatusCode == http.StatusSwitchingProtocols || resp.Body == http.NoBody || cfg.BodyIdleTimeout == 0 && cfg.MaxResponseBytes == 0 {
+		return
+	}
+	resp.Body = &guardedBody{ReadCloser: resp.Body, attempt: a, idle: cfg.BodyIdleTimeout, limit: cfg.MaxResponseBytes, left: cfg.MaxResponseBytes}
+}
+
+// guardedBody bounds the size of a response body and the silence while it is
+// read.
+type guardedBody struct {
+	io.ReadCloser
+	attempt *attempt
+	idle    time.Duration // 0: none
+	limit   int64         // 0: none
+	left    int64         // bytes that may still be delivered
+	err     error         // sticky
+}
+
+func (b *guardedBody) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if b.limit > 0 && int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.read(p)
+	if b.limit > 0 {
+		if int64(n) > b.left {
+			n, err = int(b.left), &BodyTooLargeError{b.limit}
+			b.ReadCloser.Close()
+		}
+		b.left -= int64(n)
+	}
+	b.err = err
+	return n, err
+}
+
+func (b *guardedBody) read(p []byte) (int, error) {
+	if b.idle == 0 {
+		return b.ReadCloser.Read(p)
+	}
+	idle := &BodyIdleError{b.idle}
+	timer := time.AfterFunc(b.idle, func() { b.attempt.cancel(idle) })
+	n, err := b.ReadCloser.Read(p)
+	if !timer.Stop() && context.Cause(b.attempt.Context) == idle && (err != nil && err != io.EOF) {
+		err = idle
+	}
+	return n, err
+}
+
+// callBody is the body that the caller reads. Its end is the call's end.
+type callBody struct {
+	io.ReadCloser
+	call    *call
+	outcome events.Outcome // unless the body fails
+	status  int
+	class   events.ErrorClass // reported with outcome
+}
+
+func (b *callBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case err == nil:
+	case err == io.EOF:
+		b.call.finish(b.outcome, b.status, b.class)
+	default:
+		err = b.fail(err)
+	}
+	return n, err
+}
+
+// fail ends the call with a body error, which is an escape unless the caller
+// canceled.
+func (b *callBody) fail(err error) error {
+	c := b.call
+	var idle *BodyIdleError
+	var large *BodyTooLargeError
+	outcome, class := events.OutcomeEscaped, events.ClassOther
+	switch over := c.over(); {
+	case errors.As(err, &idle):
+		class = events.ClassTimeout
+	case errors.As(err, &large):
+	case over != nil && !c.ended.Load():
+		if !errors.Is(err, over) {
+			err = over
+		}
+		outcome, class = events.OutcomeCanceled, events.ClassCanceled
+		if errors.Is(over, context.DeadlineExceeded) {
+			outcome, class = events.OutcomeEscaped, events.ClassTimeout
+			awaitCancel(c.req, over)
+		}
+	default:
+		class = pool.ClassOf(err)
+	}
+	c.finish(outcome, b.status, class)
+	return err
+}
+
+func (b *callBody) Close() error {
+	defer b.call.finish(b.outcome, b.status, b.class)
+	return b.ReadCloser.Close()
+}
+
+// hasResponseBody reports whether resp has a body whose end is still to come.
+func hasResponseBody(req *http.Request, resp *http.Response) bool {
+	return resp.Body != http.NoBody && req.Method != http.MethodHead && resp.StatusCode != http.StatusSwitchingProtocols
+}

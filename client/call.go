@@ -1,0 +1,256 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/plimsoll-http/plimsoll/breaker"
+	"github.com/plimsoll-http/plimsoll/budget"
+	"github.com/plimsoll-http/plimsoll/events"
+)
+
+// call is one RoundTrip. It is also the context of all that happens inside it:
+// it answers for the call's identity, its hooks and its report. Until RoundTrip
+// returns, its fields belong to the caller's goroutine; afterwards report is
+// read-only and only ended changes.
+type call struct {
+	context.Context // what CallStarted returned, or the request's, with its cancellation
+
+	t      *Transport
+	gen    *generation
+	base   http.RoundTripper // sends the attempts
+	target *target
+	req    *http.Request // the caller's; never changed
+	policy *RetryPolicy
+	hooks  *events.Hooks // the client's and the request's; may be nil
+	meta   events.Meta
+	clock  budget.Clock // total retry time; goes on through a redirect chain
+	until  budget.Clock // the context's deadline
+	start  time.Time
+	route  string
+
+	report report // what ReportOf gives
+	resent int    // sends of earlier hops of a redirect chain
+	sends  int    // attempts and recoveries of this call
+
+	held      *budget.Reservation // tokens of the retry that is running or waited for; nil if none
+	permit    *breaker.Permit     // unsettled permit of the attempt that is running; nil if none
+	resp      *http.Response      // response in hand whose body nobody has taken yet; nil if none
+	body      *sentBody           // request body of the latest attempt, if it is guarded
+	bodyTaken bool                // a transport has the caller's body and closes it
+	forced    bool                // RetryIf answered Retry for the result before
+	forget    bool                // the throttle no longer holds for this call (Overrun Send)
+	attempt   *attempt            // the attempt under way or the latest
+
+	cancel context.CancelCauseFunc // ends the call's context; nil where nothing needs it
+	ended  atomic.Bool             // CallDone is emitted or about to be
+}
+
+type report = Report
+
+var callNumber atomic.Uint64
+
+// Value answers for the call; everything else is asked of the context inside.
+func (c *call) Value(key any) any {
+	switch key.(type) {
+	case callKey:
+		return c
+	case events.MetaKey:
+		return &c.meta
+	}
+	return c.Context.Value(key)
+}
+
+var (
+	errRequestCanceled = errors.New("client: request canceled through Request.Cancel")
+	errCallOver        = errors.New("client: the call is over")
+)
+
+// begin prepares the call: identity, policy, clock, cancellation, CallStarted.
+func (c *call) begin() error {
+	req, t := c.req, c.t
+	ctx := req.Context()
+	c.Context = ctx
+	c.start = time.Now()
+	c.policy = &t.cfg.Retry
+	c.hooks = t.hooks
+	if h := events.From(ctx); h != nil {
+		c.hooks = events.Join(t.hooks, h)
+	}
+	total := t.cfg.MaxTotalRetryDuration
+	var policyErr error
+	if o := overridesOf(ctx); o != nil {
+		if o.policy != nil {
+			p, err := o.policy.resolved("WithRetry: RetryPolicy.")
+			c.policy, policyErr = &p, err
+		}
+		if o.hasTotal {
+			total = o.total
+		}
+		c.route = o.route
+	}
+	c.meta = events.Meta{Client: t.cfg.Name, Origin: c.target.origin, Partition: c.target.partition, Call: callNumber.Add(1)}
+	c.report = Report{Partition: c.target.partition, Generation: c.gen.number}
+	c.watchCancel()
+	deadline, _ := ctx.Deadline()
+	c.until = budget.StartClockAt(c.start, -1, deadline)
+	if before := redirectedFrom(req); before != nil {
+		c.clock = before.clock
+		c.resent = before.resent + before.sends
+	} else {
+		c.clock = budget.StartClockAt(c.start, total, time.Time{})
+	}
+	if h := c.hooks; h != nil && h.CallStarted != nil {
+		inner := h.CallStarted(c.Context, events.CallStarted{
+			Meta: c.meta, Method: method(req), URL: events.URLOf(req.URL), Route: c.route, Resend: c.resent,
+		})
+		if inner != nil {
+			c.Context = inner
+		}
+	}
+	return policyErr
+}
+
+// redirectedFrom returns the call whose response made http.Client send req, or
+// nil.
+func redirectedFrom(req *http.Request) *call {
+	if req.Response == nil || req.Response.Request == nil {
+		return nil
+	}
+	return callOf(req.Response.Request.Context())
+}
+
+// watchCancel turns req.Cancel into the cancellation of the call's context.
+func (c *call) watchCancel() {
+	cancel := c.req.Cancel //nolint:staticcheck // http.Client.Timeout still uses it for transports like this one
+	if cancel == nil {
+		return
+	}
+	ctx, stop := context.WithCancelCause(c.Context)
+	c.Context, c.cancel = ctx, stop
+	go func() {
+		select {
+		case <-cancel:
+			cause := errRequestCanceled
+			if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) {
+				cause = context.DeadlineExceeded
+			}
+			stop(cause)
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// cancelGrace is how long a call that met its deadline waits for req.Cancel,
+// which http.Client.Timeout closes at the same instant: without it net/http
+// would not add "Client.Timeout exceeded" to the error.
+const cancelGrace = 10 * time.Millisecond
+
+// awaitCancel gives http.Client's timer the time to fire after err, a met
+// deadline.
+func awaitCancel(req *http.Request, err error) {
+	cancel := req.Cancel //nolint:staticcheck // see watchCancel
+	if cancel == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return
+	}
+	timer := time.NewTimer(cancelGrace)
+	defer timer.Stop()
+	select {
+	case <-cancel:
+	case <-timer.C:
+	}
+}
+
+// over returns the error of the call's context once it has ended: the deadline,
+// or the cancellation with its cause reachable.
+func (c *call) over() error {
+	err := c.Context.Err()
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(c.Context); cause != nil && !errors.Is(cause, err) {
+		if errors.Is(cause, context.DeadlineExceeded) {
+			return cause
+		}
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
+
+// retire gives back everything that the call still holds. It runs on every
+// exit; on the ordinary ones nothing is left to give back.
+func (c *call) retire() {
+	if p := c.permit; p != nil {
+		c.permit = nil
+		p.Cancel()
+	}
+	c.settleCanceled()
+	if c.resp != nil {
+		c.resp.Body.Close()
+		c.resp = nil
+	}
+	c.closeRequestBody()
+}
+
+// closeRequestBody closes the caller's body if no transport does.
+func (c *call) closeRequestBody() {
+	if c.body != nil {
+		c.body.Close()
+	}
+	if !c.bodyTaken && c.req.Body != nil {
+		c.bodyTaken = true
+		c.req.Body.Close()
+	}
+}
+
+// abort ends a call that a panic or Goexit in a callback cuts short. A hook
+// that panics meanwhile cannot hide the first panic.
+func (c *call) abort() {
+	defer func() { _ = recover() }()
+	defer c.finish(events.OutcomeEscaped, 0, events.ClassOther)
+	defer func() { _ = recover() }()
+	defer c.attemptAborted()
+	defer func() { _ = recover() }()
+	c.retire()
+}
+
+// finish ends the call: CallDone, once, and everything that outlived RoundTrip
+// for the body's sake.
+func (c *call) finish(outcome events.Outcome, status int, class events.ErrorClass) {
+	if c.ended.Load() {
+		return
+	}
+	if c.cancel != nil {
+		defer c.cancel(errCallOver)
+	}
+	if a := c.attempt; a != nil && a.cancel != nil {
+		defer a.cancel(errCallOver)
+	}
+	c.finishOpen(outcome, status, class)
+}
+
+// finishOpen is finish for a call whose connection lives on as a stream: the
+// context stays alive for it.
+func (c *call) finishOpen(outcome events.Outcome, status int, class events.ErrorClass) {
+	if !c.ended.CompareAndSwap(false, true) {
+		return
+	}
+	defer c.gen.leave(c.target)
+	if h := c.hooks; h != nil && h.CallDone != nil {
+		h.CallDone(c, events.CallDone{
+			Meta: c.meta, Method: method(c.req), Outcome: outcome, Attempts: c.report.Attempts, Recoveries: c.report.Recoveries,
+			Skipped: c.report.Skipped, Status: status, Class: class, Duration: time.Since(c.start),
+		})
+	}
+}
+
+func method(req *http.Request) string {
+	if req.Method == "" {
+		return http.MethodGet
+	}
+	return req.Method
+}
