@@ -1,0 +1,85 @@
+# The tools that go.mod doesn't pin are pinned here. golangci-lint includes
+# staticcheck (honnef.co/go/tools v0.8.2), so that is not built a second time.
+GOLANGCI_LINT_VERSION := v2.15.0
+
+# Each module is built by its own go.mod (docs/adr/0004): go.work is for editors.
+export GOWORK := off
+# Programs that are fetched for this checkout alone.
+export PATH := $(CURDIR)/bin:$(PATH)
+
+GO ?= go
+FUZZTIME ?= 30s
+SOAK ?= 10
+
+# The modules beside the root's; they link what the root must not.
+modules := $(patsubst %/go.mod,%,$(wildcard internal/proof/go.mod internal/compat/go.mod examples/*/go.mod bench/go.mod))
+# The race detector needs a C compiler.
+race := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+golangci := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+.NOTPARALLEL: # go uses all cores by itself
+.PHONY: help test test-tools test-root lint lint-root lint-tool generate demo demo-web bench conformance soak fuzz \
+	$(modules:%=test/%) $(modules:%=lint/%)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+test: test-tools test-root $(modules:%=test/%) ## run every test; one line per part that this machine can't run
+
+test-tools:
+	@.ci/missing-tools
+
+test-root: ## run the tests of the root module alone, under the race detector
+	@$(GO) test $(race) ./...
+
+# Without the race detector: it would rebuild the collector and the Prometheus engine.
+$(modules:%=test/%): test/%:
+	@$(GO) test -C $* ./...
+
+lint: lint-root $(modules:%=lint/%) ## check format, go vet and golangci-lint in every module
+
+lint-root: $(golangci)
+	@files=$$(git ls-files -co --exclude-standard '*.go' | while read -r f; do [ ! -f "$$f" ] || echo "$$f"; done) && \
+	unformatted=$$(gofmt -l $$files) && if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	@$(GO) vet ./...
+	@$(golangci) run ./...
+
+$(modules:%=lint/%): lint/%: $(golangci)
+	@$(GO) vet -C $* ./...
+	@cd $* && $(CURDIR)/$(golangci) run --config $(CURDIR)/.golangci.yml ./...
+
+lint-tool: $(golangci) # what lint needs beside Go
+
+# Its log is shown only where the build fails.
+$(golangci):
+	@mkdir -p bin
+	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION), once"
+	@GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION) >bin/golangci-lint.log 2>&1 \
+		|| { cat bin/golangci-lint.log; exit 1; }
+	@mv bin/golangci-lint $@
+
+generate: ## write the generated files anew
+	@$(GO) generate ./...
+	@for m in $(modules); do ! grep -rqs --include='*.go' '^//go:generate' $$m || $(GO) generate -C $$m ./... || exit 1; done
+
+demo: ## a retry budget drains and recovers, in the terminal
+	@$(GO) run ./cmd/plimsoll demo
+
+demo-web: ## the same with a collector and live dashboards in the browser
+	@$(GO) run -C examples/otel-collector .
+
+bench: ## compare with peers, side by side
+	@$(GO) test -C bench -run '^$$' -bench . -benchmem ./...
+
+conformance: ## run Go's own net/http client tests over the pool
+	@$(GO) run ./internal/conformance
+
+soak: ## run the root module's tests SOAK times in random order
+	@$(GO) test $(race) -count=$(SOAK) -shuffle=on -timeout 0 ./...
+
+fuzz: ## run every fuzz test of the root module for FUZZTIME
+	@for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
+		for f in $$(cat "$$dir"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do \
+			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; \
+		done; \
+	done
