@@ -58,25 +58,6 @@ func NewTransport(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// template clones the transport that the pool is made from.
-func template(given *http.Transport) *http.Transport {
-	if given == nil {
-		given, _ = http.DefaultTransport.(*http.Transport)
-	}
-	if given != nil {
-		return given.Clone()
-	}
-	// Something else stands in http.DefaultTransport: its stock values.
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          100,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-	}
-}
-
 // observe sets the telemetry up and joins its hooks with the user's.
 func (t *Transport) observe(cfg *Config) error {
 	if cfg.NoTelemetry {

@@ -72,7 +72,7 @@ func (c *call) awaitThrottle() error {
 	w := wait{delay: left}
 	if c.allows(left) {
 		// Calls that waited together do not go together.
-		if spread := left + budget.Spread(left, rand.Float64()); c.allows(spread) {
+		if spread := budget.Spread(left, rand.Float64()); c.allows(spread) {
 			w.delay = spread
 		}
 	} else {
