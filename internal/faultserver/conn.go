@@ -26,7 +26,7 @@ type conn struct {
 	proto     string  // "HTTP/1.1" or "HTTP/2.0" once served
 	open      bool    // counted in Server.open
 	ready     bool    // the handshake is over
-	busy      int     // requests that are not over
+	busy      int     // requests that are not over; on HTTP/1.1 0 or 1, from the first byte on
 	finishing int     // those of busy whose last byte is being written
 	taken     bool    // a handler has hijacked it
 	hole      bool    // black-holed

@@ -137,7 +137,7 @@ func (r run) step(st Step) error {
 	case KillAfterRead:
 		c.wire.cutRead(st.Bytes, st.How)
 	case Reset:
-		if st.Code != http2.ErrCodeRefusedStream && r.bodyless() {
+		if st.Code != http2.ErrCodeRefusedStream {
 			r.processed()
 		}
 		x.reset(st.Code)

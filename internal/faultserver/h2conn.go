@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 
@@ -52,7 +51,7 @@ func newH2(c *conn, br *bufio.Reader) *h2conn {
 	}
 	h.henc = hpack.NewEncoder(&h.hbuf)
 	h.fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	h.fr.SetMaxReadFrameSize(max(c.settings.frame(), minFrame))
+	h.fr.SetMaxReadFrameSize(maxFrame) // data compares with what was granted
 	// Until the client has seen SETTINGS it may open as many streams as it
 	// likes.
 	h.limits = Settings{MaxConcurrentStreams: 1 << 30}
@@ -145,8 +144,10 @@ func (h *h2conn) peerSettings(f *http2.SettingsFrame) error {
 		if len(h.unacked) == 0 {
 			return http2.ConnectionError(http2.ErrCodeProtocol)
 		}
-		h.limits = h.unacked[0]
-		h.unacked = h.unacked[1:]
+		h.regrant(func() {
+			h.limits = h.unacked[0]
+			h.unacked = h.unacked[1:]
+		})
 		return nil
 	}
 	table := int64(-1)
@@ -183,112 +184,13 @@ func (h *h2conn) peerSettings(f *http2.SettingsFrame) error {
 	})
 }
 
-// sendSettings sends SETTINGS. A larger window counts at once, a smaller one
-// when the client has acknowledged it; streams that are open keep theirs
-// current by the difference.
+// sendSettings sends SETTINGS. A larger window or frame counts at once, a
+// smaller one, and the limit of streams, when the client has acknowledged it.
 func (h *h2conn) sendSettings(s Settings) error {
 	h.mu.Lock()
-	before := h.offered()
-	delta := s.window() - before.window()
-	for _, st := range h.streams {
-		st.recvWindow += delta
-	}
-	h.unacked = append(h.unacked, s)
+	h.regrant(func() { h.unacked = append(h.unacked, s) })
 	h.mu.Unlock()
 	return h.write(func() error { return h.fr.WriteSettings(s.list()...) })
-}
-
-// offered returns the settings that were sent last. The caller holds mu.
-func (h *h2conn) offered() Settings {
-	if n := len(h.unacked); n > 0 {
-		return h.unacked[n-1]
-	}
-	return h.limits
-}
-
-func (h *h2conn) windowUpdate(f *http2.WindowUpdateFrame) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	defer h.changed.fire()
-	if f.StreamID == 0 {
-		if h.sendWindow += int64(f.Increment); h.sendWindow > maxWindow {
-			return http2.ConnectionError(http2.ErrCodeFlowControl)
-		}
-		return nil
-	}
-	if st := h.streams[f.StreamID]; st != nil {
-		if st.sendWindow += int64(f.Increment); st.sendWindow > maxWindow {
-			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
-		}
-	}
-	return nil
-}
-
-// data takes a DATA frame. The connection's window is given back at once, a
-// stream's when its script reads.
-func (h *h2conn) data(f *http2.DataFrame) error {
-	n := int64(f.Length)
-	h.mu.Lock()
-	h.recvWindow -= n
-	st := h.streams[f.StreamID]
-	broken := h.recvWindow < 0
-	if st != nil {
-		st.recvWindow -= n
-		broken = broken || st.recvWindow < 0
-	}
-	idle := f.StreamID > h.maxID
-	h.mu.Unlock()
-	if broken {
-		h.c.s.fault(fmt.Errorf("faultserver: the client of connection %d overran a window on stream %d by a DATA frame of %d bytes",
-			h.c.n, f.StreamID, n))
-		return http2.ConnectionError(http2.ErrCodeFlowControl)
-	}
-	if idle {
-		return http2.ConnectionError(http2.ErrCodeProtocol)
-	}
-	if n > 0 {
-		h.mu.Lock()
-		h.recvWindow += n
-		h.mu.Unlock()
-		if err := h.write(func() error { return h.fr.WriteWindowUpdate(0, uint32(n)) }); err != nil {
-			return err
-		}
-	}
-	if st == nil {
-		return nil
-	}
-	body := f.Data()
-	h.mu.Lock()
-	if st.eof {
-		h.mu.Unlock()
-		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeStreamClosed}
-	}
-	st.buf = append(st.buf, body...)
-	st.eof = f.StreamEnded()
-	h.mu.Unlock()
-	h.c.s.update(st.rec, func(r *Request) {
-		r.BodyBytes += int64(len(body))
-		r.BodyDone = f.StreamEnded()
-	})
-	h.mu.Lock()
-	h.changed.fire()
-	h.mu.Unlock()
-	if padding := n - int64(len(body)); padding > 0 && !f.StreamEnded() {
-		return h.giveBack(st, padding)
-	}
-	return nil
-}
-
-// giveBack lets the client send n more bytes on a stream.
-func (h *h2conn) giveBack(st *h2stream, n int64) error {
-	h.mu.Lock()
-	open := h.streams[st.id] == st && !st.eof
-	st.recvWindow += n
-	h.mu.Unlock()
-	if !open {
-		return nil
-	}
-	return h.write(func() error { return h.fr.WriteWindowUpdate(st.id, uint32(n)) })
 }
 
 // write runs f, which writes frames, under wmu.

@@ -31,7 +31,7 @@ func (s *Server) KillAll(how How) int {
 	s.refresh()
 	var conns []*conn
 	for _, c := range s.conns {
-		if c.open && c.claim(how) {
+		if c.open && !c.over && c.claim(how) {
 			conns = append(conns, c)
 		}
 	}

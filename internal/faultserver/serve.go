@@ -51,14 +51,18 @@ func (c *conn) serve(script Script) {
 	c.serveH1(br)
 }
 
-// finished ends a connection that nothing else has ended. The pump closes the
-// socket when the client has closed its own.
+// finished closes the sending half of a connection that its client has ended,
+// or whose handshake failed. The pump closes the socket when the client has
+// closed its own.
 func (c *conn) finished() {
 	c.s.mu.Lock()
-	peerFirst := c.over && !c.killed
+	ours := c.killed
+	c.finish()
+	c.s.changed.fire()
 	c.s.mu.Unlock()
-	if !peerFirst {
-		c.kill(FIN)
+	if !ours {
+		c.wire.setMode(wireDead)
+		c.sock.CloseWrite()
 	}
 }
 
