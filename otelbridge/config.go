@@ -41,6 +41,9 @@ type Config struct {
 	// be called concurrently; if it panics, the default is used and the panic
 	// is counted like a propagator's.
 	SpanName func(events.AttemptStarted) string
+	// OnPanic gets what a propagator, a SpanName function or a source
+	// panicked with, on the goroutine on which it did. Nil: it is counted only.
+	OnPanic func(any)
 	// DisableTraces switches spans off. Propagation goes on with the caller's
 	// span context.
 	DisableTraces bool

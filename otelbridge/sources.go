@@ -53,5 +53,5 @@ type BreakerLevel struct {
 	Origin    string // scheme://host:port; "" where the key has no single origin
 	Partition string // the breaker's key; "" means the origin
 	State     events.BreakerState
-	Cooldown  time.Duration // of the current opening, or of the next one while closed
+	Cooldown  time.Duration // of the current opening; 0 while closed
 }

@@ -1,6 +1,10 @@
 package catalog
 
-import "github.com/plimsoll-http/plimsoll/events"
+import (
+	"slices"
+
+	"github.com/plimsoll-http/plimsoll/events"
+)
 
 var common = []Attribute{
 	{Key: KeyClient, Type: String, Description: "Name of the client: Config.Name, or \"default\"."},
@@ -51,7 +55,7 @@ var (
 	attrRejected = Attribute{Key: KeyBreakerState, Type: String, Values: texts([]events.BreakerState{events.BreakerOpen, events.BreakerHalfOpen}), Description: "State in which the breaker refused."}
 	attrFrom     = Attribute{Key: KeyBreakerFrom, Type: String, Values: texts(events.BreakerStates()), Description: "State before the transition."}
 	attrTo       = Attribute{Key: KeyBreakerTo, Type: String, Values: texts(events.BreakerStates()), Description: "State after the transition."}
-	attrMoved    = closed(KeyCause, events.BreakerCauses(), "What caused the transition.")
+	attrMoved    = closed(KeyCause, transitionCauses(), "What caused the transition.")
 	attrProbe    = Attribute{Key: KeyBreakerProbe, Type: String, Values: []string{"granted", "released"}, Description: "Whether the probe's lease was granted, or given back without a verdict."}
 	attrStore    = Attribute{Key: KeyBreakerStore, Type: String, Values: []string{"lost", "back"}, Description: "Whether the shared store was lost or is back."}
 	attrCut      = Attribute{Key: KeyTruncated, Type: Bool, Values: yesNo, Description: "Whether the wait was cut to the rest of the total retry time."}
@@ -62,6 +66,13 @@ var (
 // ConnCauses returns the closed set of plimsoll.cause on [ConnStale] and
 // [ConnRecoveries]. A class outside it is reported as "other".
 func ConnCauses() []events.ErrorClass { return append([]events.ErrorClass(nil), deadConnection...) }
+
+// transitionCauses are the breaker causes of legal transitions.
+func transitionCauses() []events.BreakerCause {
+	return slices.DeleteFunc(events.BreakerCauses(), func(c events.BreakerCause) bool {
+		return !slices.ContainsFunc(legal, func(t Transition) bool { return t.Cause == c })
+	})
+}
 
 func closed[T ~string](key string, values []T, description string) Attribute {
 	a := Attribute{Key: key, Type: String, Description: description}

@@ -30,11 +30,11 @@ var breakerMetrics = []Metric{
 	},
 	{
 		Name: BreakerCooldown, Kind: ObservedGauge, Float: true, Unit: "s", Scope: OfPartition,
-		Description: "Cooldown of the circuit breaker's next or current opening.",
+		Description: "Cooldown of the circuit breaker's current opening; 0 while it is closed.",
 		Action:      "Well above the configured Cooldown: the upstream keeps failing after its probes.",
 	},
 	{
-		Name: BreakerStoreFallbacks, Kind: Counter, Unit: "{change}", Scope: OfPartition,
+		Name: BreakerStoreFallbacks, Kind: Counter, Unit: "{change}", Scope: OfClient,
 		Description: "Changes between the circuit breaker's shared store and the local gate that stands in for it.",
 		Attributes:  []Attribute{attrStore},
 		Action:      "Check the store. Calls go on; each process decides alone meanwhile.",
@@ -47,7 +47,8 @@ type Transition struct {
 	Cause    events.BreakerCause
 }
 
-// Transitions returns the legal transitions of a breaker.
+// Transitions returns the legal transitions of a breaker. A probe lease that ran
+// out or was given back is no transition: see [BreakerProbes].
 func Transitions() []Transition { return append([]Transition(nil), legal...) }
 
 var legal = []Transition{
@@ -56,7 +57,6 @@ var legal = []Transition{
 	{events.BreakerOpen, events.BreakerHalfOpen, events.BreakerCooldown},
 	{events.BreakerHalfOpen, events.BreakerClosed, events.BreakerByProbe},
 	{events.BreakerHalfOpen, events.BreakerOpen, events.BreakerByProbe},
-	{events.BreakerHalfOpen, events.BreakerHalfOpen, events.BreakerLease},
 }
 
 func transitions() [][]string {

@@ -44,9 +44,10 @@ const (
 	String Type = iota + 1
 	Int
 	Bool
+	Float // seconds, unless the description says otherwise
 )
 
-// String returns "string", "int" or "bool".
+// String returns "string", "int", "bool" or "double".
 func (t Type) String() string {
 	switch t {
 	case String:
@@ -55,11 +56,13 @@ func (t Type) String() string {
 		return "int"
 	case Bool:
 		return "bool"
+	case Float:
+		return "double"
 	}
 	return "invalid"
 }
 
-// Attribute is one attribute of a metric.
+// Attribute is one attribute of a metric, a span or a span event.
 type Attribute struct {
 	Key  string
 	Type Type

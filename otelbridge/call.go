@@ -1,0 +1,144 @@
+package otelbridge
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/plimsoll-http/plimsoll/events"
+	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
+)
+
+// callKey and attemptKey are the context keys of a bridge's call and attempt.
+// Two bridges that are joined keep their own.
+type (
+	callKey    struct{ b *Bridge }
+	attemptKey struct{ b *Bridge }
+)
+
+// call is the context of one call: it holds the call's span and the state that
+// the events inside it need.
+type call struct {
+	context.Context // the caller's, with the call's span
+
+	b         *Bridge
+	span      trace.Span // nil without spans
+	recording bool       // the span is recorded
+	scope     *scope
+
+	client, origin, partition string // of the call's events
+
+	done    atomic.Bool             // the span has ended
+	current atomic.Pointer[attempt] // the last attempt that was started
+	first   attempt                 // the state of the first attempt, so that it needs no allocation
+}
+
+func (c *call) Value(key any) any {
+	switch k := key.(type) {
+	case callKey:
+		if k.b == c.b {
+			return c
+		}
+	case attemptKey:
+		if k.b == c.b {
+			// An attempt further out belongs to another call.
+			return (*attempt)(nil)
+		}
+	}
+	return c.Context.Value(key)
+}
+
+// is reports whether m is about what the call is about.
+func (c *call) is(m *events.Meta) bool {
+	return c.origin == m.Origin && c.partition == m.Partition && c.client == m.Client
+}
+
+func (b *Bridge) callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{b}).(*call)
+	return c
+}
+
+func (b *Bridge) callStarted(ctx context.Context, e events.CallStarted) context.Context {
+	c := &call{
+		Context:   ctx,
+		b:         b,
+		scope:     b.scope(ctx, e.Client, e.Origin, e.Partition),
+		client:    e.Client,
+		origin:    e.Origin,
+		partition: e.Partition,
+	}
+	b.owner(ctx, e.Client)
+	if b.tracer != nil {
+		start := c.scope.start
+		if c.scope.other {
+			start = []trace.SpanStartOption{trace.WithAttributes(c.scope.attributesOf(&e.Meta)...)}
+		}
+		c.Context, c.span = b.tracer.Start(ctx, catalog.SpanCall, start...)
+		c.recording = c.span.IsRecording()
+	}
+	return c
+}
+
+func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
+	s := b.scopeOf(ctx, &e.Meta)
+	if b.in != nil {
+		if b.in.callDuration.Enabled(ctx) {
+			if opts := s.outcome[e.Outcome]; opts != nil {
+				b.in.callDuration.Record(ctx, e.Duration.Seconds(), opts...)
+			}
+		}
+		if e.Outcome == events.OutcomeEscaped {
+			s.add(ctx, b.in, seriesKey{id: callEscapes, a: skipOrNone(e.Skipped)}, 1)
+		}
+	}
+	c := b.callOf(ctx)
+	if c == nil || c.span == nil || !c.done.CompareAndSwap(false, true) {
+		return
+	}
+	if a := c.current.Load(); a != nil {
+		a.end()
+	}
+	if c.recording {
+		if e.Outcome == events.OutcomeOK && e.Attempts == 1 && e.Recoveries == 0 && e.Skipped == "" && e.Class == "" {
+			c.span.SetAttributes(s.ok...)
+		} else {
+			c.span.SetAttributes(callAttributes(&e)...)
+		}
+		if e.Outcome == events.OutcomeEscaped || e.Outcome == events.OutcomeRejected {
+			c.span.SetStatus(codes.Error, string(e.Class))
+		}
+	}
+	c.span.End()
+}
+
+// callAttributes are those that a call's span gets at its end.
+func callAttributes(e *events.CallDone) []attribute.KeyValue {
+	kvs := make([]attribute.KeyValue, 0, 5)
+	kvs = append(kvs,
+		attribute.String(catalog.KeyOutcome, string(e.Outcome)),
+		attribute.Int(catalog.KeyAttempts, e.Attempts))
+	if e.Recoveries > 0 {
+		kvs = append(kvs, attribute.Int(catalog.KeyRecoveries, e.Recoveries))
+	}
+	if e.Skipped != "" {
+		kvs = append(kvs, attribute.String(catalog.KeySkipReason, string(e.Skipped)))
+	}
+	switch {
+	case e.Class != "":
+		kvs = append(kvs, attribute.String(catalog.KeyErrorType, string(e.Class)))
+	case e.Outcome == events.OutcomeEscaped && e.Status != 0:
+		kvs = append(kvs, attribute.String(catalog.KeyErrorType, strconv.Itoa(e.Status)))
+	}
+	return kvs
+}
+
+func skipOrNone(r events.SkipReason) string {
+	if r == "" {
+		return catalog.None
+	}
+	return string(r)
+}
