@@ -2,149 +2,166 @@ package breaker
 
 import (
 	"context"
-	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
 )
 
 // Breaker refuses operations on keys that fail. It is safe for concurrent use
-// and may be shared.
+// and may be shared between clients.
 type Breaker struct {
 	cfg    Config
 	params Params
-	store  Store
-
-	panics atomic.Uint64
-	mu     sync.Mutex
-	subs   map[uint64]*events.Hooks // guarded by mu
-	subID  uint64                   // guarded by mu
+	local  *Memory // the store, or the gates that decide while store fails
+	store  Store   // nil: local is the store
+	loss   loss    // of store
+	watch  watchers
 }
 
-// New returns a breaker. Errors name the field and its value.
+// New returns a breaker. Its errors name the field, its value and what to give
+// instead.
 func New(c Config) (*Breaker, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if c.Store == nil {
-		c.Store = NewMemory(c.MaxKeys)
+	b := &Breaker{cfg: c, params: c.params()}
+	switch s := c.Store.(type) {
+	case nil:
+		b.local = NewMemory(c.MaxKeys)
+	case *Memory:
+		b.local = s
+	default:
+		b.local, b.store = NewMemory(c.MaxKeys), s
+		b.observe(s)
 	}
-	b := &Breaker{cfg: c, params: c.params(), store: c.Store, subs: make(map[uint64]*events.Hooks)}
 	return b, nil
 }
 
-// Config returns the configuration with its defaults filled in.
+// Config returns the configuration with its defaults filled in. Store stays
+// nil where it was.
 func (b *Breaker) Config() Config { return b.cfg }
 
-// Admit asks whether an operation on key may start. It returns a permit that
-// must be settled, or a *[RejectedError].
+// Admit asks whether an operation on key may start. It returns a permit, which
+// must be settled, or a *[RejectedError]. With a Store that asks the network,
+// an ended ctx may give ctx's error, wrapped.
+//
+// Events of this admission and of its settlement go to the hooks that ctx
+// carries ([events.From]) and carry its [events.MetaFrom]; the permit keeps
+// ctx for that.
 func (b *Breaker) Admit(ctx context.Context, key string) (*Permit, error) {
 	return b.AdmitLease(ctx, key, 0)
 }
 
-// AdmitLease is Admit for a caller whose operation may take long: if it
-// becomes the probe, its lease lasts at least lease.
+// AdmitLease is Admit for an operation that may take long: should it become
+// the probe, its lease lasts lease, or Config.ProbeLease if that is longer.
 func (b *Breaker) AdmitLease(ctx context.Context, key string, lease time.Duration) (*Permit, error) {
-	p := b.params
-	p.ProbeLease = max(p.ProbeLease, ceilMillis(lease))
-	var changes []Change
-	p.Report = func(c Change) { changes = append(changes, c) }
-	g, err := b.store.Admit(ctx, key, p)
-	if err != nil {
-		b.emitChanges(ctx, key, changes)
-		var rejected *RejectedError
-		if errors.As(err, &rejected) {
-			if h := events.From(ctx); h != nil && h.BreakerRejected != nil {
-				h.BreakerRejected(ctx, events.BreakerRejected{Meta: events.MetaFrom(ctx), Key: key, State: rejected.State, RetryAfter: rejected.RetryAfter})
-			}
-		}
+	if b.store != nil {
+		return b.admitStore(ctx, key, lease)
+	}
+	return b.admitLocal(ctx, key, lease)
+}
+
+func (b *Breaker) admitLocal(ctx context.Context, key string, lease time.Duration) (*Permit, error) {
+	c := b.local.cell(key, &b.params)
+	if generation, ok := c.admitNow(); ok {
+		return &Permit{b: b, ctx: ctx, cell: c, generation: generation}, nil
+	}
+	rules := b.leased(lease)
+	c, a := b.local.admit(c, &rules)
+	if !a.OK {
+		err := a.rejected(c.key)
+		b.emitRejected(ctx, err)
 		return nil, err
 	}
-	permit := &Permit{b: b, ctx: ctx, key: key, grant: g, lease: p.ProbeLease}
-	if g.Lease != 0 {
-		permit.result.State = HalfOpen
+	permit := &Permit{b: b, ctx: ctx, cell: c, generation: a.Grant.Generation}
+	if a.Grant.Lease != 0 {
+		permit.probe(a.Grant.Lease, rules.ProbeLease)
+		permit.announce(&a.Change, a.Changed)
 	}
-	returned := false
-	defer func() {
-		if !returned {
-			permit.Cancel() // a hook panicked: the lease must not be lost
-		}
-	}()
-	b.emitChanges(ctx, key, changes)
-	if g.Lease != 0 {
-		b.emitProbe(ctx, key, false)
-	}
-	returned = true
 	return permit, nil
 }
 
+// leased returns the rules with a lease of at least d.
+func (b *Breaker) leased(d time.Duration) Params {
+	p := b.params
+	p.ProbeLease = max(p.ProbeLease, ceilMillis(max(0, min(d, longest))))
+	return p
+}
+
+// Snapshots returns what every gate looks like that this process knows.
+func (b *Breaker) Snapshots() map[string]Snapshot {
+	all := make(map[string]Snapshot)
+	into := func(key string, s Snapshot) bool {
+		all[key] = s
+		return true
+	}
+	if b.store != nil {
+		b.store.Snapshots(into)
+		if !b.loss.lost() {
+			return all
+		}
+	}
+	b.local.Snapshots(into)
+	return all
+}
+
+// Snapshot returns what the gate of key looks like, false if this process does
+// not know it.
+func (b *Breaker) Snapshot(key string) (Snapshot, bool) {
+	if b.store == nil || b.loss.lost() {
+		if s, ok := b.local.snapshot(key); ok || b.store == nil {
+			return s, ok
+		}
+	}
+	var found Snapshot
+	ok := false
+	b.store.Snapshots(func(k string, s Snapshot) bool {
+		if k == key {
+			found, ok = s, true
+		}
+		return !ok
+	})
+	return found, ok
+}
+
+// emitRejected tells ctx's hooks of a refusal.
+func (b *Breaker) emitRejected(ctx context.Context, err *RejectedError) {
+	if h := events.From(ctx); h != nil && h.BreakerRejected != nil {
+		h.BreakerRejected(ctx, events.BreakerRejected{
+			Meta: events.MetaFrom(ctx), Key: err.Key, State: err.State, RetryAfter: err.RetryAfter,
+		})
+	}
+}
+
+// emitProbe tells ctx's hooks of a lease.
 func (b *Breaker) emitProbe(ctx context.Context, key string, released bool) {
 	if h := events.From(ctx); h != nil && h.BreakerProbe != nil {
 		h.BreakerProbe(ctx, events.BreakerProbe{Meta: events.MetaFrom(ctx), Key: key, Released: released})
 	}
 }
 
-func (b *Breaker) emitChanges(ctx context.Context, key string, changes []Change) {
-	for _, c := range changes {
-		if c.From == c.To {
-			continue
-		}
-		e := events.BreakerChanged{
-			Meta: events.MetaFrom(ctx), Key: key, From: c.From, To: c.To,
-			Cause: c.Cause, Cooldown: c.Cooldown, RetryAfter: c.RetryAfter,
-		}
-		if h := events.From(ctx); h != nil && h.BreakerChanged != nil {
-			h.BreakerChanged(ctx, e)
-		}
-		if b.cfg.OnChange != nil {
-			b.cfg.OnChange(e)
-		}
+// emitChanged tells ctx's hooks and OnChange of a change of state.
+func (b *Breaker) emitChanged(ctx context.Context, key string, c *Change) {
+	if c.From == c.To {
+		return
+	}
+	h := events.From(ctx)
+	hooked := h != nil && h.BreakerChanged != nil
+	if !hooked && b.cfg.OnChange == nil {
+		return
+	}
+	e := c.event(events.MetaFrom(ctx), key)
+	if hooked {
+		h.BreakerChanged(ctx, e)
+	}
+	if b.cfg.OnChange != nil {
+		b.cfg.OnChange(e)
 	}
 }
 
-// Notify has h receive what happens outside any call, until stop is called:
-// changes that a store learns of in the background, and the loss and return
-// of a shared store. h's panics are recovered.
-func (b *Breaker) Notify(h *events.Hooks) (stop func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.subID++
-	id := b.subID
-	b.subs[id] = h
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.subs, id)
+func (c *Change) event(m events.Meta, key string) events.BreakerChanged {
+	return events.BreakerChanged{
+		Meta: m, Key: key, From: c.From, To: c.To, Cause: c.Cause, Cooldown: c.Cooldown, RetryAfter: c.RetryAfter,
 	}
-}
-
-// HookPanics returns how many panics of hooks on background goroutines were
-// recovered.
-func (b *Breaker) HookPanics() uint64 { return b.panics.Load() }
-
-// Snapshots returns what every known gate looks like.
-func (b *Breaker) Snapshots() map[string]Snapshot {
-	all := make(map[string]Snapshot)
-	b.store.Snapshots(func(key string, s Snapshot) bool {
-		all[key] = s
-		return true
-	})
-	return all
-}
-
-// Snapshot returns what the gate of key looks like, false if it is unknown.
-func (b *Breaker) Snapshot(key string) (Snapshot, bool) {
-	var found Snapshot
-	ok := false
-	b.store.Snapshots(func(k string, s Snapshot) bool {
-		found, ok = s, k == key
-		return !ok
-	})
-	if !ok {
-		found = Snapshot{}
-	}
-	return found, ok
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Config describes a [Breaker]. The zero value is the default of every field.
-// Durations are rounded up to whole milliseconds.
+// Durations are rounded up to whole milliseconds and are at most 30 days.
 type Config struct {
 	// Store keeps the gates; nil: a memory store of this Breaker's own.
 	Store Store
@@ -104,8 +104,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// longest bounds durations so that sums of milliseconds cannot overflow.
-const longest = 100 * 365 * 24 * time.Hour
+// longest bounds durations, so that their milliseconds fit 32 bits.
+const longest = 30 * 24 * time.Hour
 
 func setDuration(field string, d *time.Duration, unset time.Duration) error {
 	switch {

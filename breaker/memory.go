@@ -2,24 +2,28 @@ package breaker
 
 import (
 	"context"
+	"hash/maphash"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Memory is a [Store] in the memory of this process.
+// Memory is a [Store] in the memory of this process, the default. Its clock is
+// monotonic: stepping the wall clock changes nothing. It starts no goroutine.
+//
+// It keeps at most so many keys. Where a new one needs room, gates go in this
+// order: closed ones that have seen nothing within the window and remember
+// nothing, then the closed ones that were used least recently, then half-open
+// ones, and open ones only if nothing else is left, the one that ends first.
+// Of the first two kinds up to a sixteenth of all goes at once.
 type Memory struct {
-	start   time.Time
-	startMS int64
-	max     int
+	start time.Time // with its monotonic reading
+	epoch int64     // start in nanoseconds since the Unix epoch
+	max   int
 
-	mu    sync.Mutex
-	gates map[string]*cell // guarded by mu
-}
-
-type cell struct {
-	mu   sync.Mutex
-	gate Gate // guarded by mu
-	p    Params
+	table atomic.Pointer[table] // replaced under mu
+	mu    sync.Mutex            // lock order: mu, then a cell's
 }
 
 // NewMemory returns an empty store for at most maxKeys keys; 0 or less: 4096.
@@ -28,66 +32,117 @@ func NewMemory(maxKeys int) *Memory {
 		maxKeys = 4096
 	}
 	start := time.Now()
-	return &Memory{start: start, startMS: start.UnixMilli(), max: maxKeys, gates: make(map[string]*cell)}
+	m := &Memory{start: start, epoch: start.UnixNano(), max: maxKeys}
+	m.table.Store(newTable(maphash.MakeSeed(), 4))
+	return m
 }
 
-func (m *Memory) now() int64 { return m.startMS + time.Since(m.start).Milliseconds() }
+// nanos returns nanoseconds since the Unix epoch on the monotonic clock.
+func (m *Memory) nanos() int64 { return m.epoch + int64(time.Since(m.start)) }
 
-func (m *Memory) step(key string, e Event, p Params) Answer {
+// now returns them as milliseconds.
+func (m *Memory) now() int64 { return m.nanos() / int64(time.Millisecond) }
+
+// cell returns the cell of key, a new one where there is none.
+func (m *Memory) cell(key string, p *Params) *cell {
+	if c := m.table.Load().find(key); c != nil {
+		return c
+	}
 	m.mu.Lock()
-	c := m.gates[key]
-	if c == nil {
-		c = &cell{}
-		m.gates[key] = c
+	defer m.mu.Unlock()
+	t := m.table.Load()
+	if c := t.find(key); c != nil {
+		return c
 	}
-	m.mu.Unlock()
+	if t.size >= m.max {
+		m.evictLocked(t)
+	}
+	c := &cell{store: m, key: strings.Clone(key)}
 	c.mu.Lock()
-	next, a := Transition(c.gate, e, p, m.now())
-	c.gate, c.p = next, p
+	c.publishLocked(p)
 	c.mu.Unlock()
-	if a.Changed && p.Report != nil {
-		p.Report(a.Change)
-	}
-	return a
+	t = t.grown()
+	t.add(c)
+	m.table.Store(t)
+	return c
 }
 
-// Admit asks for admission; a refusal is a *[RejectedError].
+// admit asks the gate of key what admitNow cannot answer.
+func (m *Memory) admit(c *cell, p *Params) (*cell, Answer) {
+	if left := c.refuseNow(); left > 0 {
+		return c, Answer{Result: Result{State: Open, RetryAfter: millis(left)}}
+	}
+	return m.step(c, Event{Verb: DoAdmit}, p)
+}
+
+// step runs e on c, or on the cell that took its key over.
+func (m *Memory) step(c *cell, e Event, p *Params) (*cell, Answer) {
+	for {
+		if a, ok := c.step(e, p); ok {
+			return c, a
+		}
+		c = m.cell(c.key, p)
+	}
+}
+
+// Admit asks for admission; a refusal is a *[RejectedError]. It never waits.
 func (m *Memory) Admit(_ context.Context, key string, p Params) (Grant, error) {
-	a := m.step(key, Event{Verb: DoAdmit}, p)
+	c := m.cell(key, &p)
+	if generation, ok := c.admitNow(); ok {
+		return Grant{Generation: generation}, nil
+	}
+	_, a := m.admit(c, &p)
+	a.report(&p)
 	if !a.OK {
-		return Grant{}, &RejectedError{Key: key, State: a.Result.State, RetryAfter: a.Result.RetryAfter}
+		return Grant{}, a.rejected(key)
 	}
 	return a.Grant, nil
 }
 
-// Settle reports what became of the operation that g admitted.
+// Settle reports what became of the operation that g admitted. It never waits
+// and never fails.
 func (m *Memory) Settle(_ context.Context, key string, g Grant, o Outcome, p Params) (Result, error) {
-	return m.step(key, Event{Verb: DoSettle, Grant: g, Outcome: o}, p).Result, nil
+	c := m.cell(key, &p)
+	if c.settleNow(g, o, &p) {
+		return Result{}, nil
+	}
+	_, a := m.step(c, Event{Verb: DoSettle, Grant: g, Outcome: o}, &p)
+	a.report(&p)
+	return a.Result, nil
 }
 
-// Renew extends the probe lease of g.
+// Renew extends the probe lease of g. It never waits and never fails.
 func (m *Memory) Renew(_ context.Context, key string, g Grant, p Params) (bool, error) {
-	return m.step(key, Event{Verb: DoRenew, Grant: g}, p).OK, nil
+	_, a := m.step(m.cell(key, &p), Event{Verb: DoRenew, Grant: g}, &p)
+	return a.OK, nil
 }
 
-// Snapshots yields every key.
+// Snapshots yields every key, in no particular order.
 func (m *Memory) Snapshots(yield func(string, Snapshot) bool) {
-	type entry struct {
-		key  string
-		cell *cell
-	}
-	m.mu.Lock()
-	all := make([]entry, 0, len(m.gates))
-	for k, c := range m.gates {
-		all = append(all, entry{k, c})
-	}
-	m.mu.Unlock()
-	for _, e := range all {
-		e.cell.mu.Lock()
-		g, p := e.cell.gate, e.cell.p
-		e.cell.mu.Unlock()
-		if !yield(e.key, g.Snapshot(p, m.now())) {
+	for c := range m.table.Load().cells {
+		if s, ok := c.snapshot(); ok && !yield(c.key, s) {
 			return
 		}
 	}
+}
+
+// snapshot returns what the gate of key looks like.
+func (m *Memory) snapshot(key string) (Snapshot, bool) {
+	c := m.table.Load().find(key)
+	if c == nil {
+		return Snapshot{}, false
+	}
+	return c.snapshot()
+}
+
+// report hands a change to p.Report.
+func (a *Answer) report(p *Params) {
+	if a.Changed && p.Report != nil {
+		p.Report(a.Change)
+	}
+}
+
+// rejected turns a refusal into its error.
+func (a *Answer) rejected(key string) *RejectedError {
+	return &RejectedError{Key: key, State: a.Result.State, RetryAfter: a.Result.RetryAfter}
 }

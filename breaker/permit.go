@@ -2,25 +2,53 @@ package breaker
 
 import (
 	"context"
-	"sync"
+	"runtime"
+	"sync/atomic"
 	"time"
-
-	"github.com/plimsoll-http/plimsoll/events"
 )
 
-// Permit is an admission that has to be settled exactly once. Its first
-// settlement counts; later ones change nothing and return the first result.
-// It is safe for concurrent use.
+// Permit is an admission. It must be settled: a probe's permit that is
+// forgotten keeps the gate half-open until its lease runs out. The first
+// settlement counts; later ones change nothing and return the first one's
+// result. A Permit is safe for concurrent use.
 type Permit struct {
-	b     *Breaker
-	ctx   context.Context
-	key   string
-	grant Grant
-	lease time.Duration
+	b          *Breaker
+	ctx        context.Context
+	cell       *cell   // of the local gate that gave it; nil: shared is set
+	shared     *shared // what a permit of a shared store has instead
+	generation int64
 
-	mu      sync.Mutex
-	settled bool   // guarded by mu
-	result  Result // guarded by mu
+	// The numbers are small so that a permit takes one small allocation. They
+	// do not change once the permit is shared between goroutines, but for
+	// those that phase guards.
+	lease   uint32 // the number of the probe lease; 0: no probe
+	leaseMS uint32 // the lease's length
+	leftMS  uint32 // the result's RetryAfter; written before phase says settled
+	phase   atomic.Uint32
+}
+
+// A phase is fresh, settling or settled, and a state: that at admission, or
+// that of the result.
+const (
+	fresh    = 0 << 2
+	settling = 1 << 2
+	settled  = 2 << 2
+	stateOf  = 3
+)
+
+// probe makes the permit that of a probe, before anyone else sees it.
+func (p *Permit) probe(number int64, length time.Duration) {
+	p.lease, p.leaseMS = uint32(number), uint32(length.Milliseconds())
+	p.phase.Store(fresh | uint32(HalfOpen))
+}
+
+func (p *Permit) grant() Grant { return Grant{Generation: p.generation, Lease: int64(p.lease)} }
+
+func (p *Permit) key() string {
+	if p.shared != nil {
+		return p.shared.key
+	}
+	return p.cell.key
 }
 
 // Success settles with [Success].
@@ -38,55 +66,93 @@ func (p *Permit) Backpressure() Result { return p.Settle(Backpressure) }
 // Cancel settles with [Cancel].
 func (p *Permit) Cancel() Result { return p.Settle(Cancel) }
 
-// Settle says what became of the operation.
+// Settle says what became of the operation and returns what that made of the
+// gate. An ended context does not keep it from counting.
 func (p *Permit) Settle(o Outcome) Result {
-	result, changes := p.settle(o)
-	for _, c := range changes {
-		if c.From == c.To && c.Cause == events.BreakerLease {
-			p.b.emitProbe(p.ctx, p.key, true)
-		}
+	if p.shared != nil {
+		return p.settleShared(o)
 	}
-	p.b.emitChanges(p.ctx, p.key, changes)
-	return result
+	phase := p.phase.Load()
+	if phase&^stateOf != fresh || !p.phase.CompareAndSwap(phase, settling) {
+		return p.Result()
+	}
+	if p.cell.settleNow(p.grant(), o, &p.b.params) {
+		p.phase.Store(settled)
+		return Result{}
+	}
+	_, a := p.cell.store.step(p.cell, Event{Verb: DoSettle, Grant: p.grant(), Outcome: o}, &p.b.params)
+	p.leftMS = uint32(a.Result.RetryAfter.Milliseconds())
+	p.phase.Store(settled | uint32(a.Result.State))
+	if a.Changed {
+		p.tell(&a.Change)
+	}
+	return a.Result
 }
 
-func (p *Permit) settle(o Outcome) (Result, []Change) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.settled {
-		return p.result, nil
-	}
-	var changes []Change
-	params := p.b.params
-	params.Report = func(c Change) { changes = append(changes, c) }
-	r, err := p.b.store.Settle(context.WithoutCancel(p.ctx), p.key, p.grant, o, params)
-	if err == nil {
-		p.result = r
-	}
-	p.settled = true
-	return p.result, changes
-}
-
-// Result returns the result of the settlement; before it, the state at
-// admission.
+// Result returns what the settlement returned; before it, the state at
+// admission: [Closed], or [HalfOpen] for a probe.
 func (p *Permit) Result() Result {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.result
+	if p.shared != nil {
+		return p.shared.read()
+	}
+	for {
+		switch phase := p.phase.Load(); phase &^ stateOf {
+		case fresh:
+			return Result{State: State(phase & stateOf)}
+		case settled:
+			return Result{State: State(phase & stateOf), RetryAfter: millis(int64(p.leftMS))}
+		}
+		runtime.Gosched() // the settlement runs no foreign code and waits for nothing
+	}
+}
+
+// tell emits one change that the settlement made.
+func (p *Permit) tell(c *Change) {
+	if c.From == c.To {
+		p.b.emitProbe(p.ctx, p.key(), true)
+		return
+	}
+	p.b.emitChanged(p.ctx, p.key(), c)
+}
+
+// announce emits what the admission of a probe changed. If a hook panics, the
+// lease goes back.
+func (p *Permit) announce(c *Change, changed bool) {
+	done := false
+	defer func() {
+		if !done {
+			p.Cancel()
+		}
+	}()
+	if changed {
+		p.b.emitChanged(p.ctx, p.key(), c)
+	}
+	p.b.emitProbe(p.ctx, p.key(), false)
+	done = true
 }
 
 // Probe reports whether this is the probe of a half-open gate.
-func (p *Permit) Probe() bool { return p.grant.Lease != 0 }
+func (p *Permit) Probe() bool {
+	if p.shared != nil {
+		return p.shared.grant.Lease != 0
+	}
+	return p.lease != 0
+}
 
-// Renew extends a probe's lease to its full length from now. It reports
-// whether the permit still holds the lease; false for one that is no probe or
-// is settled.
+// Renew makes a probe's lease last its full length from now. It reports
+// whether the permit holds the lease: false where it is no probe, is settled,
+// or someone else has taken the lease over after it ran out.
 func (p *Permit) Renew(ctx context.Context) bool {
 	if !p.Probe() {
 		return false
 	}
-	params := p.b.params
-	params.ProbeLease = p.lease
-	ok, err := p.b.store.Renew(ctx, p.key, p.grant, params)
-	return err == nil && ok
+	rules := p.b.params
+	if p.shared != nil {
+		rules.ProbeLease = p.shared.lease
+		ok, err := p.b.store.Renew(ctx, p.shared.key, p.shared.grant, rules)
+		return err == nil && ok
+	}
+	rules.ProbeLease = millis(int64(p.leaseMS))
+	_, a := p.cell.store.step(p.cell, Event{Verb: DoRenew, Grant: p.grant()}, &rules)
+	return a.OK
 }

@@ -1,0 +1,159 @@
+package breaker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// retryStore is how often a store that failed is tried again.
+const retryStore = time.Second
+
+// loss remembers that a store fails, so that not every operation waits for it.
+type loss struct {
+	next atomic.Int64 // when to try again, in the local store's milliseconds; 0: the store works
+}
+
+func (l *loss) lost() bool { return l.next.Load() != 0 }
+
+// try reports whether the store is to be asked at now: always while it works,
+// one operation per retryStore while it does not.
+func (l *loss) try(now int64) bool {
+	next := l.next.Load()
+	return next == 0 || now >= next && l.next.CompareAndSwap(next, now+retryStore.Milliseconds())
+}
+
+// failed reports whether this was the first failure.
+func (l *loss) failed(now int64) bool { return l.next.Swap(now+retryStore.Milliseconds()) == 0 }
+
+// worked reports whether the store was lost until now.
+func (l *loss) worked() bool { return l.next.Load() != 0 && l.next.Swap(0) != 0 }
+
+// admitStore asks the store, or the local gate while the store fails.
+func (b *Breaker) admitStore(ctx context.Context, key string, lease time.Duration) (*Permit, error) {
+	if !b.loss.try(b.local.now()) {
+		return b.admitLocal(ctx, key, lease)
+	}
+	var changes []Change
+	rules := b.leased(lease)
+	rules.Report = func(c Change) { changes = append(changes, c) }
+	g, err := b.store.Admit(ctx, key, rules)
+	var rejected *RejectedError
+	switch refused := errors.As(err, &rejected); {
+	case err != nil && !refused && ctx.Err() != nil:
+		return nil, fmt.Errorf("breaker: admission of %q: %w", key, err)
+	case err != nil && !refused:
+		b.storeFailed()
+		return b.admitLocal(ctx, key, lease)
+	case refused:
+		b.storeWorked()
+		for i := range changes {
+			b.emitChanged(ctx, key, &changes[i])
+		}
+		b.emitRejected(ctx, rejected)
+		return nil, rejected
+	}
+	b.storeWorked()
+	permit := &Permit{b: b, ctx: ctx, shared: &shared{key: key, grant: g, lease: rules.ProbeLease}}
+	if g.Lease != 0 {
+		permit.shared.result.State = HalfOpen
+	}
+	permit.announceShared(changes)
+	return permit, nil
+}
+
+// shared is the part of a permit that a shared store gave.
+type shared struct {
+	key   string
+	grant Grant
+	lease time.Duration
+
+	mu      sync.Mutex // held while the store settles
+	settled bool       // guarded by mu
+	result  Result     // guarded by mu
+}
+
+func (s *shared) read() Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.result
+}
+
+// announceShared emits what a store reported of an admission. If a hook
+// panics, the admission is taken back.
+func (p *Permit) announceShared(changes []Change) {
+	if len(changes) == 0 && !p.Probe() {
+		return
+	}
+	done := false
+	defer func() {
+		if !done {
+			p.Cancel()
+		}
+	}()
+	for i := range changes {
+		p.b.emitChanged(p.ctx, p.shared.key, &changes[i])
+	}
+	if p.Probe() {
+		p.b.emitProbe(p.ctx, p.shared.key, false)
+	}
+	done = true
+}
+
+// settleShared settles what the store granted. If the store fails, the local
+// gate counts the outcome.
+func (p *Permit) settleShared(o Outcome) Result {
+	r, changes := p.settleOnce(o)
+	for i := range changes {
+		p.tell(&changes[i])
+	}
+	return r
+}
+
+func (p *Permit) settleOnce(o Outcome) (Result, []Change) {
+	s := p.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.settled {
+		return s.result, nil
+	}
+	s.settled = true
+	var changes []Change
+	s.result, changes = p.b.settleGrant(p.ctx, s.key, s.grant, o)
+	return s.result, changes
+}
+
+func (b *Breaker) settleGrant(ctx context.Context, key string, g Grant, o Outcome) (Result, []Change) {
+	if b.loss.try(b.local.now()) {
+		var changes []Change
+		rules := b.params
+		rules.Report = func(c Change) { changes = append(changes, c) }
+		r, err := b.store.Settle(context.WithoutCancel(ctx), key, g, o, rules)
+		if err == nil {
+			b.storeWorked()
+			return r, changes
+		}
+		b.storeFailed()
+	}
+	c := b.local.cell(key, &b.params)
+	_, a := b.local.step(c, Event{Verb: DoSettle, Grant: Grant{Generation: c.head.Load() >> 2}, Outcome: o}, &b.params)
+	if a.Changed {
+		return a.Result, []Change{a.Change}
+	}
+	return a.Result, nil
+}
+
+func (b *Breaker) storeFailed() {
+	if b.loss.failed(b.local.now()) {
+		b.notifyStore(false)
+	}
+}
+
+func (b *Breaker) storeWorked() {
+	if b.loss.worked() {
+		b.notifyStore(true)
+	}
+}

@@ -1,0 +1,86 @@
+package breaker
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+)
+
+// table finds cells by key. Reading takes no lock; whoever writes holds the
+// store's mutex. Nodes never change: a removal copies the nodes before it, and
+// growth makes new ones, so that a reader sees a consistent chain.
+type table struct {
+	seed  maphash.Seed
+	chain []atomic.Pointer[node] // a power of two
+	size  int                    // guarded by the store's mu
+}
+
+type node struct {
+	hash uint64
+	cell *cell
+	next *node
+}
+
+func newTable(seed maphash.Seed, chains int) *table {
+	return &table{seed: seed, chain: make([]atomic.Pointer[node], chains)}
+}
+
+func (t *table) at(hash uint64) *atomic.Pointer[node] {
+	return &t.chain[hash&uint64(len(t.chain)-1)]
+}
+
+// find returns the cell of key, or nil.
+func (t *table) find(key string) *cell {
+	hash := maphash.String(t.seed, key)
+	for n := t.at(hash).Load(); n != nil; n = n.next {
+		if n.hash == hash && n.cell.key == key {
+			return n.cell
+		}
+	}
+	return nil
+}
+
+// add puts c, whose key is absent, into t.
+func (t *table) add(c *cell) {
+	hash := maphash.String(t.seed, c.key)
+	head := t.at(hash)
+	head.Store(&node{hash: hash, cell: c, next: head.Load()})
+	t.size++
+}
+
+// remove takes c out of t.
+func (t *table) remove(c *cell) {
+	head := t.at(maphash.String(t.seed, c.key))
+	var without func(n *node) *node
+	without = func(n *node) *node {
+		if n == nil || n.cell == c {
+			t.size--
+			return n.next
+		}
+		return &node{hash: n.hash, cell: n.cell, next: without(n.next)}
+	}
+	head.Store(without(head.Load()))
+}
+
+// grown returns t, or a table of twice the chains with the same cells where t
+// has become crowded.
+func (t *table) grown() *table {
+	if t.size < len(t.chain) {
+		return t
+	}
+	bigger := newTable(t.seed, 2*len(t.chain))
+	for c := range t.cells {
+		bigger.add(c)
+	}
+	return bigger
+}
+
+// cells yields every cell.
+func (t *table) cells(yield func(*cell) bool) {
+	for i := range t.chain {
+		for n := t.chain[i].Load(); n != nil; n = n.next {
+			if !yield(n.cell) {
+				return
+			}
+		}
+	}
+}
