@@ -44,7 +44,7 @@ func (c *call) deliver(resp *http.Response, outcome events.Outcome, class events
 		// The stream belongs to the caller, and its context with it.
 		c.finishOpen(outcome, resp.StatusCode, class)
 	case hasResponseBody(c.req, resp):
-		resp.Body = &callBody{ReadCloser: resp.Body, call: c, outcome: outcome, status: resp.StatusCode, class: class}
+		resp.Body = &callBody{ReadCloser: resp.Body, call: c, outcome: outcome, status: resp.StatusCode, class: class, sized: resp.ContentLength >= 0}
 	default:
 		c.finish(outcome, resp.StatusCode, class)
 	}

@@ -74,12 +74,17 @@ type callBody struct {
 	outcome events.Outcome // unless the body fails
 	status  int
 	class   events.ErrorClass // reported with outcome
+	sized   bool              // the response said how long its body is
 }
 
 func (b *callBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
 	case err == nil:
+	case err == io.EOF && !b.sized && !b.call.ended.Load() && b.call.over() != nil:
+		// The end of a canceled body proves nothing: the server, told by
+		// close_notify that the client is leaving, may have ended it in order.
+		err = b.fail(b.call.over())
 	case err == io.EOF:
 		b.call.finish(b.outcome, b.status, b.class)
 	default:
