@@ -117,6 +117,7 @@ func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
 func (c *call) firstBody() io.ReadCloser {
 	body, guard := guardBody(c.req.Body)
 	c.body = guard
+	c.bodyTaken = guard != nil // the guard closes it, whoever asks for that
 	return body
 }
 

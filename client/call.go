@@ -41,7 +41,7 @@ type call struct {
 	permit    *breaker.Permit     // unsettled permit of the attempt that is running; nil if none
 	resp      *http.Response      // response in hand whose body nobody has taken yet; nil if none
 	body      *sentBody           // request body of the latest attempt, if it is guarded
-	bodyTaken bool                // a transport has the caller's body and closes it
+	bodyTaken bool                // a transport or body has the caller's body and closes it
 	forced    bool                // RetryIf answered Retry for the result before
 	forget    bool                // the throttle no longer holds for this call (Overrun Send)
 	attempt   *attempt            // the attempt under way or the latest

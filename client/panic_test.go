@@ -1,0 +1,213 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/plimsoll-http/plimsoll/breaker"
+	"github.com/plimsoll-http/plimsoll/events"
+	"github.com/plimsoll-http/plimsoll/events/eventstest"
+)
+
+// boom is what callbacks panic with; its identity must survive.
+var boom = errors.New("boom")
+
+// TestACallbackThatPanicsLeavesNothingBehind makes each callback panic, or call
+// runtime.Goexit, at each place where the client calls it.
+func TestACallbackThatPanicsLeavesNothingBehind(t *testing.T) {
+	for _, how := range []struct {
+		name string
+		do   func()
+	}{
+		{"panic", func() { panic(boom) }},
+		{"Goexit", runtime.Goexit},
+	} {
+		for _, row := range []struct {
+			name    string
+			answers []string
+			level   int // afterwards, of 100
+			set     func(cfg *Config, h *events.Hooks, do func())
+		}{
+			{name: "Partition", level: 100, set: func(c *Config, _ *events.Hooks, do func()) {
+				c.Partition = func(*http.Request) string { do(); return "" }
+			}},
+			{name: "Classify", level: 100, set: func(c *Config, _ *events.Hooks, do func()) {
+				c.Classify = func(*http.Response, error) breaker.Outcome { do(); return breaker.Success }
+			}},
+			{name: "RetryIf at the first attempt", answers: []string{"503"}, level: 100, set: func(c *Config, _ *events.Hooks, do func()) {
+				c.Retry.RetryIf = func(context.Context, Try) Verdict { do(); return Default }
+			}},
+			{name: "RetryIf after a retry", answers: []string{"503"}, level: 100, set: func(c *Config, _ *events.Hooks, do func()) {
+				c.Retry.RetryIf = func(_ context.Context, t Try) Verdict {
+					if t.Attempt == 2 {
+						do()
+					}
+					return Default
+				}
+			}},
+			{name: "RetryIf after PeekBody", answers: []string{"503"}, level: 100, set: func(c *Config, _ *events.Hooks, do func()) {
+				c.Retry.RetryIf = func(_ context.Context, t Try) Verdict { _, _ = t.PeekBody(3); do(); return Default }
+			}},
+			{name: "CallStarted", level: 100, set: func(_ *Config, h *events.Hooks, do func()) {
+				h.CallStarted = func(ctx context.Context, _ events.CallStarted) context.Context { do(); return ctx }
+			}},
+			{name: "AttemptStarted", level: 100, set: func(_ *Config, h *events.Hooks, do func()) {
+				h.AttemptStarted = func(ctx context.Context, _ events.AttemptStarted) context.Context { do(); return ctx }
+			}},
+			{name: "AttemptStarted of a retry", answers: []string{"503"}, level: 100, set: func(_ *Config, h *events.Hooks, do func()) {
+				h.AttemptStarted = func(ctx context.Context, e events.AttemptStarted) context.Context {
+					if e.Attempt == 2 {
+						do()
+					}
+					return ctx
+				}
+			}},
+			{name: "AttemptDone", level: 100, set: func(_ *Config, h *events.Hooks, do func()) {
+				h.AttemptDone = func(context.Context, events.AttemptDone) { do() }
+			}},
+			{name: "AttemptDone of a retry", answers: []string{"503", "200"}, level: 100, set: func(_ *Config, h *events.Hooks, do func()) {
+				h.AttemptDone = func(_ context.Context, e events.AttemptDone) {
+					if e.Attempt == 2 {
+						do()
+					}
+				}
+			}},
+			{name: "ThrottleRecorded", answers: []string{"503 Retry-After: 1"}, level: 100, set: func(_ *Config, h *events.Hooks, do func()) {
+				h.ThrottleRecorded = func(context.Context, events.ThrottleRecorded) { do() }
+			}},
+			{name: "BudgetReserved", answers: []string{"503"}, level: 100, set: func(_ *Config, h *events.Hooks, do func()) {
+				h.BudgetReserved = func(context.Context, events.BudgetReserved) { do() }
+			}},
+			{name: "BudgetSettled", answers: []string{"503"}, level: 95, set: func(_ *Config, h *events.Hooks, do func()) {
+				h.BudgetSettled = func(context.Context, events.BudgetSettled) { do() }
+			}},
+			{name: "RetryArmed", answers: []string{"503"}, level: 100, set: func(_ *Config, h *events.Hooks, do func()) {
+				h.RetryArmed = func(context.Context, events.RetryArmed) { do() }
+			}},
+			{name: "RetrySkipped", answers: []string{"503"}, level: 100, set: func(c *Config, h *events.Hooks, do func()) {
+				c.Retry.MaxRetries = -1
+				h.RetrySkipped = func(context.Context, events.RetrySkipped) { do() }
+			}},
+			{name: "BreakerChanged", answers: []string{"503"}, level: 100, set: func(c *Config, h *events.Hooks, do func()) {
+				h.BreakerChanged = func(context.Context, events.BreakerChanged) { do() }
+			}},
+			{name: "CallDone", level: 100, set: func(_ *Config, h *events.Hooks, do func()) {
+				h.CallDone = func(context.Context, events.CallDone) { do() }
+			}},
+		} {
+			t.Run(how.name+" in "+row.name, func(t *testing.T) {
+				inBubble(t, func(t *testing.T) {
+					bucket := capacity(t, 100)
+					failures := 5
+					if strings.HasPrefix(row.name, "Breaker") {
+						failures = 1
+					}
+					cfg := Config{Budget: bucket, Breaker: breakers(t, failures), Hooks: &events.Hooks{}}
+					row.set(&cfg, cfg.Hooks, how.do)
+					answers := row.answers
+					if answers == nil {
+						answers = []string{"200"}
+					}
+					r := newRig(t, cfg, statuses(answers...))
+					body := &closeCounter{Reader: strings.NewReader("body")}
+					bodies := []*closeCounter{body}
+					req, _ := http.NewRequest(http.MethodPut, r.url, nil)
+					req.Body, req.ContentLength = body, 4
+					req.GetBody = func() (io.ReadCloser, error) {
+						b := &closeCounter{Reader: strings.NewReader("body")}
+						bodies = append(bodies, b)
+						return b, nil
+					}
+					value, ended := caught(func() {
+						resp, err := r.client.Transport.RoundTrip(req)
+						if err == nil {
+							resp.Body.Close()
+						}
+					})
+					if how.name == "panic" && value != any(boom) || how.name == "Goexit" && (value != nil || ended) {
+						t.Errorf("recovered %v, ended in order: %v", value, ended)
+					}
+					synctest.Wait()
+					for i, b := range bodies {
+						if n := b.closed.Load(); n != 1 {
+							t.Errorf("request body %d was closed %d times", i+1, n)
+						}
+					}
+					if got := bucket.Level(partition); got != row.level {
+						t.Errorf("level %d, want %d", got, row.level)
+					}
+					if row.name != "CallDone" && row.name != "CallStarted" {
+						if a, b := eventstest.Count[events.CallStarted](r.rec), eventstest.Count[events.CallDone](r.rec); a != b {
+							t.Errorf("%d calls started, %d done", a, b)
+						}
+					}
+					if n := r.client.transport.gen.Load().targets.active(); n != 0 {
+						t.Errorf("%d calls still running", n)
+					}
+					for key, l := range bucket.Levels() {
+						if l.Reserved != 0 {
+							t.Errorf("%s: %d tokens still reserved", key, l.Reserved)
+						}
+					}
+					if row.name == "Partition" {
+						return
+					}
+					// No permit is left behind: a probe would be refused for the
+					// length of a lease otherwise, and the next call goes through.
+					stats := r.client.Stats()
+					for origin, o := range stats.Pool.Origins {
+						if o.Requests != 0 || o.Waiting != 0 || o.Active != 0 {
+							t.Errorf("%s: %+v", origin, o)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// caught runs f on a goroutine of its own and returns what it panicked with
+// and whether it came to its end.
+func caught(f func()) (value any, ended bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { value = recover() }()
+		f()
+		ended = true
+	}()
+	<-done
+	return value, ended
+}
+
+func TestAVerdictOutsideTheSetPanicsWithAHint(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{Retry: RetryPolicy{RetryIf: func(context.Context, Try) Verdict { return 7 }}}, statuses("503"))
+		value, _ := caught(func() { _, _, _ = r.get() })
+		if s := fmt.Sprint(value); !strings.Contains(s, "Verdict(7)") || !strings.Contains(s, "client.Default") {
+			t.Errorf("panic %v", value)
+		}
+		balanced(t, r)
+	})
+}
+
+func TestAPanicOfTheBaseReachesTheCaller(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{Base: roundTripper(func(*http.Request) (*http.Response, error) { panic(boom) })}, statuses("200"))
+		if value, _ := caught(func() { _, _, _ = r.get() }); value != any(boom) {
+			t.Errorf("recovered %v", value)
+		}
+		balanced(t, r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestRetryAfterIsReadAsTheStandardSays(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, row := range []struct {
+		value, date string
+		want        time.Duration
+		ok          bool
+	}{
+		{"", "", 0, false},
+		{"0", "", 0, true},
+		{"120", "", 2 * time.Minute, true},
+		{" 7\t", "", 7 * time.Second, true},
+		{"007", "", 7 * time.Second, true},
+		{"-1", "", 0, false},
+		{"+1", "", 0, false},
+		{"1.5", "", 0, false},
+		{"1e3", "", 0, false},
+		{"0x10", "", 0, false},
+		{"soon", "", 0, false},
+		{"1, 2", "", 0, false},
+		{"٣", "", 0, false},
+		{"9223372036", "", 9223372036 * time.Second, true},
+		{"9223372037", "", math.MaxInt64, true},
+		{"9223372036854775807", "", math.MaxInt64, true},
+		{"9223372036854775808", "", math.MaxInt64, true},
+		{"99999999999999999999999999", "", math.MaxInt64, true},
+		{"1743686408", "", 1743686408 * time.Second, true},
+		{"Sun, 01 Mar 2026 12:00:30 GMT", "", 30 * time.Second, true},  // IMF-fixdate
+		{"Sunday, 01-Mar-26 12:00:30 GMT", "", 30 * time.Second, true}, // RFC 850
+		{"Sun Mar  1 12:00:30 2026", "", 30 * time.Second, true},       // asctime
+		{"Sun, 01 Mar 2026 11:59:00 GMT", "", 0, true},
+		{"Thu, 01 Jan 1970 00:00:00 GMT", "", 0, true},
+		{"Fri, 31 Dec 9999 23:59:59 GMT", "", math.MaxInt64, true},
+		{"Sun, 32 Mar 2026 12:00:30 GMT", "", 0, false},
+		// The server's clock is an hour ahead, and an hour behind.
+		{"Sun, 01 Mar 2026 13:00:30 GMT", "Sun, 01 Mar 2026 13:00:00 GMT", 30 * time.Second, true},
+		{"Sun, 01 Mar 2026 11:00:30 GMT", "Sun, 01 Mar 2026 11:00:00 GMT", 30 * time.Second, true},
+		{"Sun, 01 Mar 2026 12:00:30 GMT", "junk", 30 * time.Second, true},
+	} {
+		got, ok := parseRetryAfter(row.value, row.date, now)
+		if got != row.want || ok != row.ok {
+			t.Errorf("Retry-After %q with Date %q: %v %v, want %v %v", row.value, row.date, got, ok, row.want, row.ok)
+		}
+	}
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, s := range []string{"", "0", "120", "-1", "9223372036854775807", "1743686408", "Sun, 01 Mar 2026 12:00:30 GMT", "Sunday, 01-Mar-26 12:00:30 GMT", "Sun Mar  1 12:00:30 2026", "junk", " 1"} {
+		f.Add(s, "Sun, 01 Mar 2026 12:00:00 GMT", int64(0))
+		f.Add(s, "", int64(1)<<40)
+	}
+	f.Fuzz(func(t *testing.T, value, date string, offset int64) {
+		now := time.Unix(offset%(1<<40), 0)
+		got, ok := parseRetryAfter(value, date, now)
+		if got < 0 {
+			t.Errorf("negative: %v", got)
+		}
+		if !ok && got != 0 {
+			t.Errorf("%v without being valid", got)
+		}
+		if again, _ := parseRetryAfter(" "+value+"\t", date, now); again != got {
+			t.Errorf("white space changed %v to %v", got, again)
+		}
+	})
+}
