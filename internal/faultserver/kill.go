@@ -141,6 +141,6 @@ func (s *Server) claimIdle(take func(*conn) bool) []*conn {
 
 func (s *Server) mustBePossible(how How) {
 	if err := how.possible(s.config.Protocol); err != nil {
-		panic(err)
+		panic("faultserver: " + err.Error())
 	}
 }

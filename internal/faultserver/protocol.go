@@ -98,9 +98,9 @@ func (h How) possible(p Protocol) error {
 		if p.Encrypted() {
 			return nil
 		}
-		return fmt.Errorf("faultserver: %v needs TLS, the server speaks %v", h, p)
+		return fmt.Errorf("%v needs TLS, the server speaks %v", h, p)
 	}
-	return fmt.Errorf("faultserver: %v is no way to end a connection", h)
+	return fmt.Errorf("%v is no way to end a connection", h)
 }
 
 // raw returns an error if the way cannot cut a connection between two bytes of
@@ -110,5 +110,5 @@ func (h How) raw() error {
 	case FIN, RST, Shut:
 		return nil
 	}
-	return fmt.Errorf("faultserver: %v cannot cut at a byte of the socket; use FIN, RST or Shut", h)
+	return fmt.Errorf("%v cannot cut at a byte of the socket; use FIN, RST or Shut", h)
 }

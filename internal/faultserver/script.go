@@ -137,42 +137,42 @@ func checkStep(st Step, p Protocol, conn bool) error {
 	case Handshake:
 		onlyConn = true
 		if !p.Encrypted() {
-			return fmt.Errorf("faultserver: a handshake needs TLS, the server speaks %v", p)
+			return fmt.Errorf("a handshake needs TLS, the server speaks %v", p)
 		}
 	case Settings:
 		both = true
 		if !p.Multiplexed() {
-			return fmt.Errorf("faultserver: this needs HTTP/2, the server speaks %v", p)
+			return fmt.Errorf("this needs HTTP/2, the server speaks %v", p)
 		}
 		if err := st.check(); err != nil {
 			return err
 		}
 	case Reset, GoAway:
 		if !p.Multiplexed() {
-			return fmt.Errorf("faultserver: this needs HTTP/2, the server speaks %v", p)
+			return fmt.Errorf("this needs HTTP/2, the server speaks %v", p)
 		}
 	case Interim:
 		if st.Status < 100 || st.Status > 199 || st.Status == 101 {
-			return fmt.Errorf("faultserver: Status %d is no interim status; use 100 or 102 to 199", st.Status)
+			return fmt.Errorf("Status %d is no interim status; use 100 or 102 to 199", st.Status)
 		}
 	case Header, HalfHeader, Body, Echo, Trickle, Trailer, Flush, ReadBody, Hang, Handle, malformed:
 	case nil:
-		return fmt.Errorf("faultserver: the step is nil")
+		return fmt.Errorf("the step is nil")
 	default:
-		return fmt.Errorf("faultserver: %T is no step; use it by value", st)
+		return fmt.Errorf("%T is no step; use it by value", st)
 	}
 	switch {
 	case conn && !both && !onlyConn:
-		return fmt.Errorf("faultserver: the step belongs into a request's script")
+		return fmt.Errorf("the step belongs into a request's script")
 	case !conn && onlyConn:
-		return fmt.Errorf("faultserver: the step belongs into a connection's script")
+		return fmt.Errorf("the step belongs into a connection's script")
 	}
 	return nil
 }
 
 func checkCut(n int64, how How) error {
 	if n < 1 {
-		return fmt.Errorf("faultserver: Bytes is %d, the least is 1", n)
+		return fmt.Errorf("Bytes is %d, the least is 1", n)
 	}
 	return how.raw()
 }

@@ -203,8 +203,11 @@ func (Handshake) step()        {}
 // missing or doubled piece of a usual size shows.
 func Pattern(n int) []byte {
 	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(i % 251)
+	for i := range min(n, 251) {
+		b[i] = byte(i)
+	}
+	for done := 251; done < n; done *= 2 {
+		copy(b[done:], b[:done])
 	}
 	return b
 }
