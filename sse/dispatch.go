@@ -26,7 +26,7 @@ func (n *typeNames) find(t *text) (string, bool) {
 	if t.size > maxTypeNameBytes {
 		return "", false
 	}
-	b := t.first
+	b := t.start()
 	if n.last < len(n.names) && n.names[n.last] == string(b) {
 		return n.names[n.last], true
 	}
@@ -44,73 +44,76 @@ func (n *typeNames) find(t *text) (string, bool) {
 	return n.names[n.last], true
 }
 
-// dispatch ends the block at a blank line. ok is false if it gives no event.
-func (r *Reader) dispatch() (ev Event, ok bool, _ *CapError) {
-	if !r.hasData && r.eventSize == 0 && !r.hasID {
-		return Event{}, false, nil // a blank line behind a comment, mostly
+// dispatch ends the block at a blank line. It fills ev, which must be zero, and
+// reports whether the block gives an event.
+func (r *Reader) dispatch(ev *Event) (ok bool, _ *CapError) {
+	if !r.hasData && !r.hasID && r.eventSize == 0 {
+		return false, nil // mostly a blank line behind a comment
 	}
-	ev = Event{Type: DefaultType, ID: r.lastID}
 
 	// The strings that have to be made, in one allocation.
 	size := r.data.size
-	ownType := false
-	if r.hasData && r.typ.size > 0 {
-		if ev.Type, ok = r.types.find(&r.typ); !ok {
-			ownType = true
+	newType := r.hasData && r.typ.size > 0
+	if newType {
+		if name, known := r.types.find(r.typ); known {
+			ev.Type, newType = name, false
+		} else {
 			size += r.typ.size
 		}
+	} else {
+		ev.Type = DefaultType
 	}
-	ownID := r.hasID && !r.id.equal(r.lastID)
-	if ownID {
+	newID := r.hasID && !r.id.equal(r.lastID)
+	if newID {
 		size += r.id.size
+	} else {
+		ev.ID = r.lastID
 	}
 	if size > 0 {
 		var b strings.Builder
 		b.Grow(size)
 		r.data.writeTo(&b)
-		if ownType {
+		if newType {
 			r.typ.writeTo(&b)
 		}
-		if ownID {
+		if newID {
 			r.id.writeTo(&b)
 		}
 		s := b.String()
-		ev.Data = s[:r.data.size]
-		rest := s[r.data.size:]
-		if ownType {
-			ev.Type, rest = rest[:r.typ.size], rest[r.typ.size:]
+		ev.Data, s = s[:r.data.size], s[r.data.size:]
+		if newType {
+			ev.Type, s = s[:r.typ.size], s[r.typ.size:]
 		}
-		if ownID {
-			ev.ID = rest
+		if newID {
+			ev.ID = s
 		}
-		if !isASCII(s) {
-			if err := r.decode(&ev); err != nil {
-				return Event{}, false, err
+		if r.wide {
+			if err := r.decode(ev); err != nil {
+				return false, err
 			}
 		}
-		if ownID && size > pinBytes {
+	}
+	if newID {
+		if size > pinBytes {
 			ev.ID = strings.Clone(ev.ID)
 		}
-	} else if ownID {
-		ev.ID = ""
+		r.lastID = ev.ID
 	}
 
 	ok = r.hasData
-	r.lastID = ev.ID
-	r.hasData, r.hasID, r.eventSize = false, false, 0
+	r.hasData, r.hasID, r.wide, r.eventSize = false, false, false, 0
 	r.data.reset(&r.spares)
 	r.typ.reset(&r.spares)
 	r.id.reset(&r.spares)
-	r.newID.reset(&r.spares)
 	if !ok {
-		return Event{}, false, nil
+		return false, nil
 	}
 	if r.newRetry {
 		ev.Retry, ev.HasRetry = r.retry, true
 		r.newRetry = false
 	}
 	r.events++
-	return ev, true, nil
+	return true, nil
 }
 
 // decode replaces what is ill-formed in ev, unless that makes the event longer
@@ -129,20 +132,4 @@ func (r *Reader) decode(ev *Event) *CapError {
 		*s = decode(*s, n)
 	}
 	return nil
-}
-
-// isASCII reports whether s is ASCII alone, and so needs no decoding.
-func isASCII(s string) bool {
-	for len(s) >= 8 {
-		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&utf8.RuneSelf != 0 {
-			return false
-		}
-		s = s[8:]
-	}
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

@@ -53,9 +53,10 @@
 // The line and event caps are checked before anything is stored. Comments,
 // field names and unknown fields are never stored. What a Reader holds of an
 // unfinished event is at most the smaller of what was received and the event
-// cap, plus 64 KiB; it grows in pieces and is never moved. When the event is
-// complete, its text exists twice for a moment, here and in the Event's
-// strings, which from then on are the caller's alone.
+// cap, plus 64 KiB and the last event ID; above 16 MiB it is a thousandth more.
+// It grows in pieces and is never moved.
+// When the event is complete, its text exists twice for a moment, here and in
+// the Event's strings, which from then on are the caller's.
 //
 // # Goroutines, blocking, errors, panics
 //
@@ -76,6 +77,6 @@
 //
 // The strings of one event share one allocation. Up to sixteen event types are
 // remembered, and an id equal to the one before is reused, so that a stream
-// needs at most one allocation for an event of up to 40 KiB. To keep a small
+// needs at most one allocation for an event of up to 32 KiB. To keep a small
 // part of a large event for long, clone it with [strings.Clone].
 package sse

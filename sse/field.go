@@ -53,24 +53,32 @@ func (r *Reader) feed(lo, hi int) *CapError {
 	l := &r.line
 	l.size += int64(hi - lo)
 	if l.part == inName {
-		b := r.buf[lo:hi]
-		b = b[:min(len(b), maxNameBytes+1-l.named)]
-		n := bytes.IndexByte(b, ':')
-		switch {
-		case n >= 0:
-			l.named += copy(l.name[l.named:], b[:n])
-			lo += n
-			if err := r.begin(lo); err != nil {
-				return err
+		n := lo // the end of the name, or of what can still be one
+		stop := min(hi, lo+maxNameBytes+1-l.named)
+		for n < stop && r.buf[n] != ':' {
+			n++
+		}
+		name := r.buf[lo:n]
+		if l.named > 0 || n == hi {
+			if l.named+len(name) > maxNameBytes {
+				l.part = inIgnored
+				return nil
 			}
-			lo++
-			l.space = true
-		case l.named+len(b) > maxNameBytes:
+			l.named += copy(l.name[l.named:], name)
+			name = l.name[:l.named]
+		}
+		switch {
+		case n == hi:
+			return nil
+		case r.buf[n] != ':':
 			l.part = inIgnored
-		default:
-			l.named += copy(l.name[l.named:], b)
 			return nil
 		}
+		if err := r.begin(name, n); err != nil {
+			return err
+		}
+		lo = n + 1
+		l.space = true
 	}
 	if lo == hi || l.part == inIgnored {
 		return nil
@@ -84,27 +92,67 @@ func (r *Reader) feed(lo, hi int) *CapError {
 	v := r.buf[lo:hi]
 	switch l.part {
 	case inData:
-		return r.keep(&r.data, v, lo)
+		return r.keep(r.data, v, lo)
 	case inEvent:
-		return r.keep(&r.typ, v, lo)
+		return r.keep(r.typ, v, lo)
 	case inID:
 		l.nul = l.nul || bytes.IndexByte(v, 0) >= 0
-		return r.keep(&r.newID, v, lo)
+		return r.keep(r.newID, v, lo)
 	case inRetry:
 		l.retry(v)
 	}
 	return nil
 }
 
-// begin starts the value of the field whose name is complete. at is the
-// position of the colon or of the line end.
-func (r *Reader) begin(at int) *CapError {
+// whole does at once what feed and endLine do in turn, for a line that lies in
+// buf[lo:hi] from its start to its end and has a field of an event. It reports
+// false, and does nothing, for all other lines and where an error is possible.
+func (r *Reader) whole(lo, hi int) bool {
+	b := r.buf[lo:hi]
+	n := int64(len(b)) // with its name longer than value and line feed
+	if n > r.lineCap || n > r.eventCap-r.eventSize {
+		return false
+	}
+	var t *text
+	switch {
+	case len(b) >= len("data:") && string(b[:len("data:")]) == "data:":
+		b, t = b[len("data:"):], r.data
+		if r.hasData {
+			r.eventSize++
+			t.append(lineFeed, &r.spares)
+		}
+		r.hasData = true
+	case len(b) >= len("id:") && string(b[:len("id:")]) == "id:":
+		if bytes.IndexByte(b, 0) >= 0 {
+			return false
+		}
+		b, t = b[len("id:"):], r.id
+		t.reset(&r.spares)
+		r.hasID = true
+	case len(b) >= len("event:") && string(b[:len("event:")]) == "event:":
+		b, t = b[len("event:"):], r.typ
+		t.reset(&r.spares)
+	default:
+		return false
+	}
+	if len(b) > 0 && b[0] == ' ' {
+		b = b[1:]
+	}
+	r.eventSize += int64(len(b))
+	r.wide = r.wide || !r.ascii
+	t.append(b, &r.spares)
+	return true
+}
+
+// begin starts the value of the named field. at is the position of the colon or
+// of the line end.
+func (r *Reader) begin(name []byte, at int) *CapError {
 	l := &r.line
-	switch string(l.name[:l.named]) {
+	switch string(name) {
 	case "data":
 		l.part = inData
 		if r.hasData {
-			return r.keep(&r.data, lineFeed, at)
+			return r.keep(r.data, lineFeed, at)
 		}
 		r.hasData = true
 	case "event":
@@ -112,7 +160,6 @@ func (r *Reader) begin(at int) *CapError {
 		r.typ.reset(&r.spares)
 	case "id":
 		l.part, l.nul = inID, false
-		r.newID.reset(&r.spares)
 	case "retry":
 		l.part, l.digits, l.bad, l.millis = inRetry, false, false, 0
 	default:
@@ -131,6 +178,7 @@ func (r *Reader) keep(t *text, v []byte, at int) *CapError {
 		return r.capError(EventCap, r.eventCap)
 	}
 	r.eventSize += int64(len(v))
+	r.wide = r.wide || !r.ascii
 	t.append(v, &r.spares)
 	return nil
 }
@@ -151,7 +199,7 @@ func (l *line) retry(v []byte) {
 func (r *Reader) endLine(at int) *CapError {
 	l := &r.line
 	if l.part == inName { // a line without a colon is a name without a value
-		if err := r.begin(at); err != nil {
+		if err := r.begin(l.name[:l.named], at); err != nil {
 			return err
 		}
 	}
@@ -161,6 +209,7 @@ func (r *Reader) endLine(at int) *CapError {
 			r.id, r.newID = r.newID, r.id
 			r.hasID = true
 		}
+		r.newID.reset(&r.spares)
 	case inRetry:
 		if l.digits && !l.bad {
 			r.retry = time.Duration(l.millis) * time.Millisecond

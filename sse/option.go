@@ -3,6 +3,7 @@ package sse
 import (
 	"fmt"
 	"math"
+	"unicode/utf8"
 )
 
 // The default caps, in bytes.
@@ -41,15 +42,20 @@ func WithTotalBytes(n, used int64) Option {
 	if used < 0 {
 		panic(fmt.Sprintf("sse: WithTotalBytes: used is %d; it is a number of bytes and must not be negative", used))
 	}
-	n = capOr(n, DefaultTotalBytes)
+	if n = capOr(n, DefaultTotalBytes); n == math.MaxInt64 {
+		used = 0
+	}
 	return func(r *Reader) { r.totalCap, r.used = n, used }
 }
 
 // WithLastEventID sets the last event ID to start with, for a stream that
 // continues an earlier one: events before the first id field have it as their
-// ID. The default is none. id is used as it is; it should come from
-// [Reader.LastEventID] or [Event.ID].
+// ID. The default is none. id should come from [Reader.LastEventID] or
+// [Event.ID]; it is used as it is, except that ill-formed UTF-8 is replaced.
 func WithLastEventID(id string) Option {
+	if !utf8.ValidString(id) {
+		id = decode(id, decodedLen(id))
+	}
 	return func(r *Reader) { r.lastID = id }
 }
 

@@ -33,8 +33,10 @@ type Reader struct {
 	buf      []byte // nil before the first read and after the end
 	pos, end int    // buf[pos:end] is read and not parsed
 	lf, cr   int    // the first of each at or behind pos, end if none; stale if < pos
+	ascii    bool   // buf[:end] is ASCII alone
 	parsed   int64  // bytes in the buffers before this one
 	later    error  // what src returned together with the bytes in buf
+	over     bool   // src gave a byte more than the total cap; it is not in buf
 
 	err    error // the terminal error
 	told   bool  // Events has yielded err
@@ -43,10 +45,11 @@ type Reader struct {
 	line   line
 
 	// The block being read.
-	data, typ text
-	id, newID text // the last valid id, and the one being read
-	hasData   bool // there was a data field
-	hasID     bool // id is set
+	data, typ *text
+	id, newID *text // the last valid id; the one being read, else empty
+	hasData   bool  // there was a data field
+	hasID     bool  // id is set
+	wide      bool  // some value comes from a buffer that is not ASCII alone
 	eventSize int64
 	spares    spares
 
@@ -70,10 +73,10 @@ func NewReader(src io.Reader, opts ...Option) *Reader {
 		lineCap:  DefaultLineBytes,
 		eventCap: DefaultEventBytes,
 		totalCap: DefaultTotalBytes,
-		data:     text{limit: dataFirst},
-		typ:      text{limit: otherFirst},
-		id:       text{limit: otherFirst},
-		newID:    text{limit: otherFirst},
+		data:     &text{limit: dataFirst},
+		typ:      &text{limit: otherFirst},
+		id:       &text{limit: otherFirst},
+		newID:    &text{limit: otherFirst},
 	}
 	for _, o := range opts {
 		o(r)
@@ -122,7 +125,7 @@ func (r *Reader) Bytes() int64 { return r.parsed + int64(r.pos) }
 // end of the stream it returns io.EOF, when a cap is passed a [*CapError], and
 // when src fails src's error as it is. An error is terminal: every later call
 // returns the same.
-func (r *Reader) Next() (Event, error) {
+func (r *Reader) Next() (ev Event, err error) {
 	for r.err == nil {
 		for r.pos < r.end {
 			if r.skipLF {
@@ -143,6 +146,11 @@ func (r *Reader) Next() (Event, error) {
 			}
 			at := r.lineEnd()
 			if at > r.pos {
+				if r.line.size == 0 && at < r.end && r.whole(r.pos, at) {
+					r.skipLF = r.buf[at] == '\r'
+					r.pos = at + 1
+					continue
+				}
 				if err := r.feed(r.pos, at); err != nil {
 					return Event{}, r.fail(err)
 				}
@@ -159,7 +167,7 @@ func (r *Reader) Next() (Event, error) {
 				r.pos++
 				continue
 			}
-			ev, ok, err := r.dispatch()
+			ok, err := r.dispatch(&ev)
 			if err != nil {
 				return Event{}, r.fail(err)
 			}
@@ -167,6 +175,7 @@ func (r *Reader) Next() (Event, error) {
 			if ok {
 				return ev, nil
 			}
+			ev = Event{}
 		}
 		if err := r.fill(); err != nil {
 			r.fail(err)
@@ -178,6 +187,10 @@ func (r *Reader) Next() (Event, error) {
 // lineEnd is the position of the next CR or LF in buf, or end. Each byte is
 // looked at once for each of the two, however short the lines are.
 func (r *Reader) lineEnd() int {
+	if r.buf[r.pos] == '\n' {
+		r.lf = r.pos
+		return r.pos
+	}
 	if r.lf < r.pos {
 		r.lf = r.end
 		if i := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); i >= 0 {
@@ -220,9 +233,15 @@ func (r *Reader) skipBOM() (more bool, _ *CapError) {
 
 // fill reads the next bytes of src into buf, all of whose bytes are parsed.
 func (r *Reader) fill() error {
+	for _, t := range []*text{r.data, r.typ, r.id, r.newID} {
+		t.own(&r.spares)
+	}
 	r.parsed += int64(r.end)
 	r.pos, r.end, r.lf, r.cr = 0, 0, -1, -1
-	if r.later != nil {
+	switch {
+	case r.over:
+		return r.capError(TotalCap, r.totalCap)
+	case r.later != nil:
 		return r.later
 	}
 	if r.buf == nil {
@@ -242,12 +261,16 @@ func (r *Reader) fill() error {
 			continue
 		}
 		if int64(n) > room {
-			n, err = int(room), r.capError(TotalCap, r.totalCap)
+			n, r.over = int(room), true
+			if n == 0 {
+				return r.capError(TotalCap, r.totalCap)
+			}
 		}
 		if n == 0 {
 			return err
 		}
 		r.end, r.later = n, err
+		r.ascii = isASCII(r.buf[:n])
 		return nil
 	}
 	return io.ErrNoProgress
@@ -264,7 +287,7 @@ func (r *Reader) fail(err error) error {
 	r.parsed += int64(r.pos)
 	r.src, r.buf, r.later = nil, nil, nil
 	r.pos, r.end = 0, 0
-	r.data, r.typ, r.id, r.newID = text{}, text{}, text{}, text{}
+	r.data, r.typ, r.id, r.newID = nil, nil, nil, nil
 	r.spares, r.types = spares{}, typeNames{}
 	return err
 }

@@ -3,106 +3,153 @@ package sse
 import "strings"
 
 const (
-	dataFirst    = 8 << 10 // text.limit of the data
-	otherFirst   = 1 << 10 // text.limit of types and ids
-	segmentBytes = 8<<10 - 16 // with next and n, a segment fills one 8 KiB size class
-	spareMax     = 4
+	firstBytes   = 1 << 10  // the smallest text.first; the next size is text.limit
+	dataFirst    = 8 << 10  // text.limit of the data
+	otherFirst   = 1 << 10  // text.limit of types and ids
+	segmentBytes = 16 << 10 // exactly one size class
+	spareMax     = 2        // segments
+	keptSegments = 64       // the longest list of segments that is kept
 )
 
-// A text is a value that grows while its field is read. Its start lies in one
-// slice, which is kept for the next value; the rest lies in segments, so that
-// growing copies nothing and wastes at most one segment.
+// A text is a value that grows while its field is read. As long as it lies in
+// one piece in the Reader's buffer, it is a view of it. Else its start is copied
+// to one slice, which is kept for the next value, and the rest to segments, so
+// that growing moves nothing and wastes at most one segment.
 type text struct {
-	limit      int    // of first, in bytes
-	first      []byte // its capacity is kept; full if there is a segment
-	head, tail *segment
-	size       int // length of the whole value
+	size  int    // length of the whole value
+	view  []byte // the whole value, in a buffer of others; nil if it is copied
+	limit int    // of first, in bytes
+	first []byte // at most limit long; full if there is a segment
+	segs  []*segment
+	rest  int // bytes in the segments; all but the last one are full
 }
 
-type segment struct {
-	next *segment
-	n    int // used bytes of buf
-	buf  [segmentBytes]byte
-}
+// A segment holds no pointer, so that it needs no header and no scanning.
+type segment [segmentBytes]byte
 
-// spares are segments for reuse, so that a stream of events of up to 40 KiB
+// spares are segments for reuse, so that a stream of events of up to 32 KiB
 // does not allocate any.
 type spares struct {
-	list *segment
-	n    int // length of list, at most spareMax
+	list [spareMax]*segment
+	n    int // used entries of list
 }
 
 func (s *spares) take() *segment {
-	g := s.list
-	if g == nil {
+	if s.n == 0 {
 		return new(segment)
 	}
-	s.list, g.next = g.next, nil
 	s.n--
-	return g
+	return s.list[s.n]
 }
 
+// give takes g if there is room.
+func (s *spares) give(g *segment) {
+	if s.n < len(s.list) {
+		s.list[s.n] = g
+		s.n++
+	}
+}
+
+// append adds v, which must stay unchanged until own or reset is called.
 func (t *text) append(v []byte, sp *spares) {
+	if t.size == 0 {
+		t.view, t.size = v, len(v)
+		return
+	}
+	t.own(sp)
 	t.size += len(v)
-	if t.tail == nil {
-		room := t.limit - len(t.first)
-		if len(v) <= room {
-			t.first = append(t.first, v...)
-			return
+	t.copy(v, sp)
+}
+
+// own makes t independent of what was given to append.
+func (t *text) own(sp *spares) {
+	if v := t.view; v != nil {
+		t.view = nil
+		t.copy(v, sp)
+	}
+}
+
+func (t *text) copy(v []byte, sp *spares) {
+	if t.rest == 0 {
+		n := min(len(v), t.limit-len(t.first))
+		if size := len(t.first) + n; size > cap(t.first) {
+			if size = firstBytes; len(t.first)+n > firstBytes {
+				size = t.limit
+			}
+			t.first = append(make([]byte, 0, size), t.first...)
 		}
-		t.first = append(t.first, v[:room]...)
-		v = v[room:]
+		t.first = append(t.first, v[:n]...)
+		v = v[n:]
 	}
 	for len(v) > 0 {
-		if t.tail == nil || t.tail.n == segmentBytes {
-			g := sp.take()
-			if t.tail == nil {
-				t.head = g
-			} else {
-				t.tail.next = g
+		at := t.rest % segmentBytes
+		if at == 0 {
+			if n := len(t.segs); n == cap(t.segs) {
+				t.segs = append(make([]*segment, 0, max(16, 2*n)), t.segs...)
 			}
-			t.tail = g
+			t.segs = append(t.segs, sp.take())
 		}
-		n := copy(t.tail.buf[t.tail.n:], v)
-		t.tail.n += n
+		n := copy(t.segs[len(t.segs)-1][at:], v)
+		t.rest += n
 		v = v[n:]
 	}
 }
 
 // reset empties t and gives its segments back, to sp as far as that has room.
 func (t *text) reset(sp *spares) {
-	t.first, t.size = t.first[:0], 0
-	for t.head != nil {
-		g := t.head
-		t.head, g.next = g.next, nil
-		if sp.n < spareMax {
-			g.n = 0
-			g.next, sp.list = sp.list, g
-			sp.n++
-		}
+	t.size, t.view, t.first = 0, nil, t.first[:0]
+	if t.rest > 0 {
+		t.drop(sp)
 	}
-	t.tail = nil
+}
+
+func (t *text) drop(sp *spares) {
+	for _, g := range t.segs {
+		sp.give(g)
+	}
+	clear(t.segs)
+	if t.segs, t.rest = t.segs[:0], 0; cap(t.segs) > keptSegments {
+		t.segs = nil
+	}
+}
+
+// start is the first piece of t, and all of it if there is no segment.
+func (t *text) start() []byte {
+	if t.view != nil {
+		return t.view
+	}
+	return t.first
+}
+
+// used is the used part of segment i.
+func (t *text) used(i int) []byte {
+	return t.segs[i][:min(segmentBytes, t.rest-i*segmentBytes)]
 }
 
 // equal reports whether t's bytes are those of s.
 func (t *text) equal(s string) bool {
-	if t.size != len(s) || string(t.first) != s[:len(t.first)] {
+	if t.size != len(s) {
 		return false
 	}
-	s = s[len(t.first):]
-	for g := t.head; g != nil; g = g.next {
-		if string(g.buf[:g.n]) != s[:g.n] {
+	b := t.start()
+	if string(b) != s[:len(b)] {
+		return false
+	}
+	s = s[len(b):]
+	for i := range t.segs {
+		b = t.used(i)
+		if string(b) != s[:len(b)] {
 			return false
 		}
-		s = s[g.n:]
+		s = s[len(b):]
 	}
 	return true
 }
 
 // writeTo copies t to the end of b.
 func (t *text) writeTo(b *strings.Builder) {
-	b.Write(t.first)
-	for g := t.head; g != nil; g = g.next {
-		b.Write(g.buf[:g.n])
+	b.Write(t.start())
+	for i := range t.segs {
+		b.Write(t.used(i))
 	}
 }

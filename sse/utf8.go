@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"encoding/binary"
 	"strings"
 	"unicode/utf8"
 )
@@ -68,4 +69,23 @@ func malformedLen(s string) int {
 		lo, hi = 0x80, 0xBF
 	}
 	return n
+}
+
+// isASCII reports whether b needs no decoding.
+func isASCII(b []byte) bool {
+	const high = 0x8080808080808080
+	for len(b) >= 32 {
+		w := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) |
+			binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
+		if w&high != 0 {
+			return false
+		}
+		b = b[32:]
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }

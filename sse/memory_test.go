@@ -1,0 +1,203 @@
+package sse
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// An endless stream: start once, then again and again for ever.
+type endless struct {
+	start, again string
+	at           int // in again
+	read         int64
+	each         func() // called before every MiB
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.each != nil && e.read>>20 != (e.read-int64(len(p)))>>20 {
+		e.each()
+	}
+	n := copy(p, e.start)
+	e.start = e.start[n:]
+	for n < len(p) {
+		k := copy(p[n:], e.again[e.at:])
+		n += k
+		e.at = (e.at + k) % len(e.again)
+	}
+	e.read += int64(n)
+	return n, nil
+}
+
+// What a hostile server can make a Reader allocate until a cap stops it: all
+// allocations added up, freed ones included, so that the garbage collector's
+// timing plays no part. It bounds the peak from above.
+func TestAServerCannotMakeTheReaderAllocateMoreThanTheCap(t *testing.T) {
+	x := strings.Repeat("x", 1<<10)
+	for _, c := range []struct {
+		name  string
+		src   *endless
+		opts  []Option
+		cap   string
+		limit int64
+	}{
+		{"a line of data without end", &endless{start: "data:", again: x}, nil, LineCap, 1 << 20},
+		{"a line of data without end under a small cap", &endless{start: "data:", again: x}, []Option{WithLineBytes(100)}, LineCap, 100},
+		{"a line of data without end under a large cap", &endless{start: "data:", again: x}, []Option{WithLineBytes(12 << 20)}, LineCap, 12 << 20},
+		{"an id without end", &endless{start: "id:", again: x}, nil, LineCap, 1 << 20},
+		{"a type without end", &endless{start: "event:", again: x}, nil, LineCap, 1 << 20},
+		{"a retry without end", &endless{start: "retry:", again: "1"}, nil, LineCap, 0},
+		{"a comment without end", &endless{start: ":", again: x}, nil, LineCap, 0},
+		{"a name without end", &endless{again: x}, nil, LineCap, 0},
+		{"ill-formed data without end", &endless{start: "data:", again: "\xFF\xE2\x82"}, nil, LineCap, 1 << 20},
+		{"data lines without end", &endless{again: "data:" + x + "\n"}, nil, EventCap, 16 << 20},
+		{"empty data lines without end", &endless{again: "data\r"}, []Option{WithEventBytes(1 << 19)}, EventCap, 1 << 19},
+		{"data lines without end under a small cap", &endless{again: "data:" + x + "\n"}, []Option{WithEventBytes(5000)}, EventCap, 5000},
+		{"ids without end", &endless{again: "id:" + x + "\r\n"}, nil, EventCap, 0},
+		{"types without end", &endless{again: "event:" + x + "\n"}, nil, EventCap, 0},
+		{"comments without end", &endless{again: ": " + x + "\n"}, []Option{WithTotalBytes(8<<20, 0)}, TotalCap, 0},
+		{"blank lines without end", &endless{again: "\n"}, []Option{WithTotalBytes(1<<20, 0)}, TotalCap, 0},
+		{"unknown fields without end", &endless{again: "x:" + x + "\n"}, []Option{WithTotalBytes(8<<20, 0)}, TotalCap, 0},
+		{"ids in blocks of their own", &endless{again: "id\n\n"}, []Option{WithTotalBytes(1<<20, 0)}, TotalCap, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := NewReader(c.src, c.opts...).Next()
+			runtime.ReadMemStats(&after)
+			if ce := (*CapError)(nil); !errors.As(err, &ce) || ce.Cap != c.cap {
+				t.Fatalf("error %v", err)
+			}
+			if got := int64(after.TotalAlloc - before.TotalAlloc); got > c.limit+64<<10 {
+				t.Errorf("%d bytes were allocated, want at most %d and 64 KiB", got, c.limit)
+			}
+		})
+	}
+}
+
+// liveHeap is the size of all reachable objects.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC() // the first may have swept only what an earlier one marked
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// The largest legal events: what is live while they are read.
+func TestTheReaderHoldsAtMostTheEventCapWhileItReads(t *testing.T) {
+	const limit = 4 << 20
+	line := "data:" + strings.Repeat("x", 1<<20-1) + "\n"
+	event := strings.Repeat(line, 4) // with its line feeds one byte short of the cap
+	events := 0
+	var base, peak int64
+	src := &endless{again: "id:1\n" + event[:len(event)-2] + "\n\n"}
+	src.each = func() { peak = max(peak, liveHeap()) }
+	r := NewReader(src, WithEventBytes(limit), WithLineBytes(-1))
+	base = liveHeap()
+	for range 3 {
+		ev, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(ev.Data) != limit-2 || ev.ID != "1" {
+			t.Fatalf("%d bytes of data, id %q", len(ev.Data), ev.ID)
+		}
+		events++
+	}
+	if peak-base > limit+64<<10 {
+		t.Errorf("%d bytes were live while %d events were read, want at most %d", peak-base, events, limit+64<<10)
+	}
+	if n := cap(r.data.segs); n > keptSegments {
+		t.Errorf("a list for %d segments is kept, want at most %d", n, keptSegments)
+	}
+	if rest := liveHeap() - base; rest > 64<<10 {
+		t.Errorf("%d bytes are live between events, want at most 64 KiB", rest)
+	}
+	runtime.KeepAlive(r)
+}
+
+func TestAFinishedReaderHoldsNothing(t *testing.T) {
+	r := NewReader(&endless{start: "data:", again: "x"})
+	base := liveHeap()
+	if _, err := r.Next(); err == nil {
+		t.Fatal("no error")
+	}
+	if rest := liveHeap() - base; rest > 2<<10 {
+		t.Errorf("%d bytes are live after the end", rest)
+	}
+	runtime.KeepAlive(r)
+}
+
+func TestAnEventCostsAtMostOneAllocation(t *testing.T) {
+	const events = 200
+	block := func(s string) []byte { return bytes.Repeat([]byte(s), events) }
+	ids := func(data string) []byte {
+		var b bytes.Buffer
+		for i := range events {
+			b.WriteString("event: delta\nid: " + strings.Repeat("7", i%50+1) + "\ndata: " + data + "\n\n")
+		}
+		return b.Bytes()
+	}
+	for _, c := range []struct {
+		name   string
+		stream []byte
+		want   int // for all events
+	}{
+		{"100 bytes", block("data: " + strings.Repeat("x", 92) + "\n\n"), events},
+		{"4 KiB", block("data: " + strings.Repeat("x", 4088) + "\n\n"), events},
+		{"32 KiB", block("data: " + strings.Repeat("x", 32<<10) + "\n\n"), events},
+		{"several lines", block("data: a\ndata: b\r\ndata: c\n\n"), events},
+		{"a new id each time", ids("x"), events},
+		{"a new id each time and 4 KiB", ids(strings.Repeat("x", 4<<10)), events},
+		{"the same id", block("id: 1\nevent: a\ndata: x\n\n"), events},
+		{"a long type", block("event: " + strings.Repeat("t", 100) + "\ndata: x\n\n"), events},
+		{"a long id", block("id: " + strings.Repeat("t", 3000) + "\ndata: x\n\n"), events},
+		{"UTF-8", block("event: \u00e9\nid: \u65e5\ndata: \U0001F600\n\n"), events},
+		{"empty data", block("event: a\ndata\n\n"), 0},
+		{"a long type without data", block("event: " + strings.Repeat("t", 100) + "\n\n"), 0},
+		{"no data", block(": ping\nretry: 5\nid: 7\n\n"), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const once = 40 // the Reader, its buffers, its type names
+			src := bytes.NewReader(nil)
+			got := testing.AllocsPerRun(5, func() {
+				src.Reset(c.stream)
+				r := NewReader(src)
+				for {
+					if _, err := r.Next(); err == io.EOF {
+						return
+					} else if err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			if int(got) > c.want+once {
+				t.Errorf("%v allocations for %d events, want at most %d", got, events, c.want+once)
+			}
+		})
+	}
+}
+
+// The type and the id of an event must not keep its data alive for long: the
+// Reader itself remembers them.
+func TestARememberedIDDoesNotKeepALargeEventAlive(t *testing.T) {
+	stream := "event:a\nid:1\ndata:" + strings.Repeat("x", 1<<19) + "\n\ndata:\n\n"
+	r := NewReader(strings.NewReader(stream))
+	base := liveHeap()
+	ev, err := r.Next()
+	if err != nil || len(ev.Data) != 1<<19 {
+		t.Fatal(len(ev.Data), err)
+	}
+	typ := ev.Type
+	ev = Event{}
+	if rest := liveHeap() - base; rest > 64<<10 {
+		t.Errorf("%d bytes are live after an event was dropped", rest)
+	}
+	if ev, err = r.Next(); err != nil || ev.ID != "1" || typ != "a" {
+		t.Fatal(ev, err, typ)
+	}
+}
