@@ -38,15 +38,20 @@ $(modules:%=test/%): test/%:
 
 lint: lint-root $(modules:%=lint/%) ## check format, go vet and golangci-lint in every module
 
+# Each checker runs, whatever the one before found.
 lint-root: $(golangci)
-	@files=$$(git ls-files -co --exclude-standard '*.go' | while read -r f; do [ ! -f "$$f" ] || echo "$$f"; done) && \
-	unformatted=$$(gofmt -l $$files) && if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
-	@$(GO) vet ./...
-	@$(golangci) run ./...
+	@status=0; \
+	unformatted=$$(git ls-files -co --exclude-standard '*.go' | while read -r f; do [ ! -f "$$f" ] || gofmt -l "$$f"; done); \
+	[ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; status=1; }; \
+	$(GO) vet ./... || status=1; \
+	$(golangci) run ./... || status=1; \
+	exit $$status
 
 $(modules:%=lint/%): lint/%: $(golangci)
-	@$(GO) vet -C $* ./...
-	@cd $* && $(CURDIR)/$(golangci) run --config $(CURDIR)/.golangci.yml ./...
+	@status=0; cd $*; \
+	$(GO) vet ./... || status=1; \
+	$(CURDIR)/$(golangci) run --config $(CURDIR)/.golangci.yml ./... || status=1; \
+	exit $$status
 
 lint-tool: $(golangci) # what lint needs beside Go
 
