@@ -29,7 +29,6 @@ var never time.Time
 
 func TestAClockStopsAtTheEarlierOfTotalAndDeadline(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
-	at := func(d time.Duration) time.Time { return start.Add(d) }
 	for _, tt := range []struct {
 		name     string
 		total    time.Duration
@@ -37,17 +36,17 @@ func TestAClockStopsAtTheEarlierOfTotalAndDeadline(t *testing.T) {
 		stop     time.Time
 		left     time.Duration
 	}{
-		{"the total alone", 2 * time.Minute, never, at(2 * time.Minute), 2 * time.Minute},
-		{"the total first", 5 * time.Second, at(time.Minute), at(5 * time.Second), 5 * time.Second},
-		{"the deadline first", time.Minute, at(5 * time.Second), at(5 * time.Second), 5 * time.Second},
-		{"no total", -1, at(time.Hour), at(time.Hour), time.Hour},
+		{"the total alone", 2 * time.Minute, never, start.Add(2 * time.Minute), 2 * time.Minute},
+		{"the total first", 5 * time.Second, start.Add(time.Minute), start.Add(5 * time.Second), 5 * time.Second},
+		{"the deadline first", time.Minute, start.Add(5 * time.Second), start.Add(5 * time.Second), 5 * time.Second},
+		{"no total", -1, start.Add(time.Hour), start.Add(time.Hour), time.Hour},
 		{"neither", -1, never, never, math.MaxInt64},
 		{"a total of nothing", 0, never, start, 0},
-		{"a deadline that has passed", time.Minute, at(-time.Second), start, 0},
+		{"a deadline that has passed", time.Minute, start.Add(-time.Second), start, 0},
 		{"a deadline long passed", time.Minute, time.Unix(-1<<55, 0), start, 0},
 		{"a deadline beyond expression", -1, time.Unix(1<<55, 0), never, math.MaxInt64},
 		{"a total beyond expression", math.MaxInt64, never, never, math.MaxInt64},
-		{"a total almost beyond", math.MaxInt64 - 1, never, at(math.MaxInt64 - 1), math.MaxInt64 - 1},
+		{"a total almost beyond", math.MaxInt64 - 1, never, start.Add(math.MaxInt64 - 1), math.MaxInt64 - 1},
 	} {
 		c := StartClockAt(start, tt.total, tt.deadline)
 		if got := c.Stop(); !got.Equal(tt.stop) || got.IsZero() != tt.stop.IsZero() {

@@ -162,7 +162,7 @@ func TestOneReservationIsSettledOnceByManyGoroutines(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				s := Settlement{}
+				var s Settlement
 				if i%2 == 0 {
 					s = r.Settle(Refund)
 				} else {

@@ -21,8 +21,7 @@ func ExampleNew() {
 	first, _ := p.Reserve(budget.Transient)
 	second, _ := p.Reserve(budget.Transient)
 	_, err = p.Reserve(budget.Transient)
-	var exhausted *budget.ExhaustedError
-	if errors.As(err, &exhausted) {
+	if exhausted, ok := errors.AsType[*budget.ExhaustedError](err); ok {
 		fmt.Printf("denied: %d available, %d needed\n", exhausted.Available, exhausted.Need)
 	}
 

@@ -38,10 +38,7 @@ func (p *Partition) replenish() (added int) {
 		if q == nil {
 			q = p.bucket.other
 		}
-		w := word(q.state.Load())
-		if w.gone() {
-			continue
-		}
+		w := word(q.state.Load()) // if dropped meanwhile, then full: nothing to add
 		added = min(p.bucket.cfg.Replenish, p.bucket.cfg.Capacity-w.tokens())
 		if added == 0 || q.change(w, w.moved(added, 0)) {
 			return added

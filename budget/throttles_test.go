@@ -69,16 +69,16 @@ func TestRoomIsMadeFromPassedDeadlinesAndThenTheEarliest(t *testing.T) {
 	th.RecordAt(start, "b", at(10))
 	th.RecordAt(start, "c", at(20))
 
-	th.RecordAt(start, "b", at(5)) // a known key needs no room
-	wantUntil(t, th, start, "b", at(5))
+	th.RecordAt(start, "a", at(5)) // a known key needs no room
+	wantUntil(t, th, start, "a", at(5))
 	if th.Len() != 3 {
 		t.Fatalf("%d remembered", th.Len())
 	}
-	th.RecordAt(start, "d", at(1)) // b was the earliest
-	wantUntil(t, th, start, "b", never)
+	th.RecordAt(start, "d", at(1)) // a had become the earliest
+	wantUntil(t, th, start, "a", never)
 	wantUntil(t, th, start, "d", at(1))
-	th.RecordAt(at(1), "e", at(40)) // d has passed, so c need not go
-	for key, want := range map[string]time.Time{"a": at(30), "c": at(20), "d": never, "e": at(40)} {
+	th.RecordAt(at(1), "e", at(40)) // d has passed, so b need not go
+	for key, want := range map[string]time.Time{"b": at(10), "c": at(20), "d": never, "e": at(40)} {
 		wantUntil(t, th, at(1), key, want)
 	}
 }
@@ -224,6 +224,7 @@ func FuzzThrottles(f *testing.F) {
 		th := NewThrottles(limit)
 		now := time.Unix(1_000_000, 0)
 		model := map[string]time.Time{}
+		ops = ops[:min(len(ops), 600)] // longer ones find nothing new and cost time
 		for ; len(ops) >= 3; ops = ops[3:] {
 			now = now.Add(time.Duration(ops[2]%16) * time.Second)
 			for key, until := range model {
