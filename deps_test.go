@@ -49,7 +49,7 @@ var arrows = []arrow{
 	{"internal/faultserver", []string{own("client"), own("events"), "golang.org/x/net/http2/...", "golang.org/x/net/http/httpguts"}, "a hostile server writes its frames itself; a framework would mend them"},
 	{"internal/story", append([]string{own("client"), own("otelbridge/..."), own("breaker/..."), own("internal/faultserver/...")}, parts...), "demos and proofs share it and each brings its own SDK, exporter and screen"},
 	{"internal/require", nil, "every test links it"},
-	{"internal", []string{module + "/...", "golang.org/x/net/..."}, "internal tools stand on this module and what the Go team maintains"},
+	{"internal", []string{module + "/..."}, "internal tools stand on this module and the standard library"},
 }
 
 func own(folder string) string { return module + "/" + folder }
