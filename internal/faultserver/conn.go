@@ -190,14 +190,6 @@ func (c *conn) blackHole() bool {
 	return true
 }
 
-// beginRequest counts a request that came on HTTP/2.
-func (c *conn) beginRequest() {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	c.busy++
-	c.s.changed.fire()
-}
-
 // lastBytes announces that what is written next ends a response. The client can
 // see the response's end before the server's own code goes on, so that whoever
 // looks for idle connections has to wait for these.
@@ -215,15 +207,6 @@ func (c *conn) notLast() {
 	c.s.changed.fire()
 }
 
-// parsed counts an HTTP/1.1 request whose first byte the pump has not counted,
-// because it came before the connection was ready.
-func (c *conn) parsed() {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	c.busy = 1
-	c.s.changed.fire()
-}
-
 // parkH1 takes back lastBytes and ends the request, unless bytes of the next
 // one are there.
 func (c *conn) parkH1(buffered bool) {
@@ -236,7 +219,7 @@ func (c *conn) parkH1(buffered bool) {
 	c.s.changed.fire()
 }
 
-// requestOver takes back beginRequest and, if last says so, lastBytes.
+// requestOver ends an HTTP/2 request and, if last says so, takes lastBytes back.
 func (c *conn) requestOver(last bool) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()

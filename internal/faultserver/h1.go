@@ -24,7 +24,6 @@ func (c *conn) serveH1(br *bufio.Reader) {
 			}
 			return
 		}
-		c.parsed()
 		x := &h1exchange{c: c, br: br, req: req}
 		x.rec = c.s.record(c, req, 0)
 		if req.Body == nil || req.Body == http.NoBody {

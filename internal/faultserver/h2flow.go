@@ -83,18 +83,19 @@ func (h *h2conn) data(f *http2.DataFrame) error {
 	}
 	body := f.Data()
 	h.mu.Lock()
-	if st.eof {
-		h.mu.Unlock()
+	ended := st.eof
+	h.mu.Unlock()
+	if ended {
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeStreamClosed}
 	}
-	st.buf = append(st.buf, body...)
-	st.eof = f.StreamEnded()
-	h.mu.Unlock()
+	// The record comes before the script can know.
 	h.c.s.update(st.rec, func(r *Request) {
 		r.BodyBytes += int64(len(body))
 		r.BodyDone = f.StreamEnded()
 	})
 	h.mu.Lock()
+	st.buf = append(st.buf, body...)
+	st.eof = f.StreamEnded()
 	h.changed.fire()
 	h.mu.Unlock()
 	if padding := n - int64(len(body)); padding > 0 && !f.StreamEnded() {

@@ -38,7 +38,6 @@ func (h *h2conn) headers(f *http2.MetaHeadersFrame) error {
 	if f.StreamEnded() {
 		h.c.s.update(st.rec, func(r *Request) { r.BodyDone = true })
 	}
-	h.c.beginRequest()
 	h.mu.Lock()
 	refused := len(h.streams) >= h.limits.streams()
 	h.maxID = f.StreamID

@@ -159,11 +159,16 @@ func (s *Server) ProcessedTwice() map[string]int {
 	return times
 }
 
-// record notes a request's arrival.
+// record notes a request's arrival; from then on its connection is busy.
 func (s *Server) record(c *conn, r *http.Request, stream uint32) *Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.requests++
+	if stream > 0 {
+		c.busy++
+	} else {
+		c.busy = 1 // mostly since its first byte, unless that came before the connection was ready
+	}
 	rec := &Request{
 		Seq: len(s.records) + 1, Conn: c.n, OnConn: c.requests, Stream: stream, Proto: r.Proto,
 		ID: r.Header.Get(s.config.IDHeader), Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery,
