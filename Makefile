@@ -50,7 +50,7 @@ lint-root: $(golangci)
 $(modules:%=lint/%): lint/%: $(golangci)
 	@status=0; cd $*; \
 	$(GO) vet ./... || status=1; \
-	$(CURDIR)/$(golangci) run --config $(CURDIR)/.golangci.yml ./... || status=1; \
+	"$(CURDIR)/$(golangci)" run --config "$(CURDIR)/.golangci.yml" ./... || status=1; \
 	exit $$status
 
 lint-tool: $(golangci) # what lint needs beside Go
@@ -59,7 +59,7 @@ lint-tool: $(golangci) # what lint needs beside Go
 $(golangci):
 	@mkdir -p bin
 	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION), once"
-	@GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION) >bin/golangci-lint.log 2>&1 \
+	@GOBIN="$(CURDIR)/bin" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION) >bin/golangci-lint.log 2>&1 \
 		|| { cat bin/golangci-lint.log; exit 1; }
 	@mv bin/golangci-lint $@
 
