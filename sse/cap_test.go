@@ -200,7 +200,7 @@ func TestACapErrorSaysWhichCapAndHowToRaiseIt(t *testing.T) {
 		"WithEventBytes": {Cap: EventCap, Limit: 123, Events: 4},
 		"WithTotalBytes": {Cap: TotalCap, Limit: 123, Events: 4},
 	} {
-		for _, part := range []string{"sse: ", err.Cap + " cap", "123 bytes", "4 events", option} {
+		for _, part := range []string{"sse: ", err.Cap + " cap", "123 bytes", "events before: 4", option} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q lacks %q", err, part)
 			}

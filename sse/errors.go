@@ -29,6 +29,6 @@ func (e *CapError) Error() string {
 	case EventCap:
 		what, option = "an event", "WithEventBytes"
 	}
-	return fmt.Sprintf("sse: %s is longer than the %s cap of %d bytes (after %d events); if the server is trusted, raise the cap with %s",
+	return fmt.Sprintf("sse: %s is longer than the %s cap of %d bytes (events before: %d); if the server is trusted, raise the cap with %s",
 		what, e.Cap, e.Limit, e.Events, option)
 }

@@ -38,7 +38,7 @@ func ExampleAll_caps() {
 	}
 	// Output:
 	// short
-	// sse: a line is longer than the line cap of 16 bytes (after 1 events); if the server is trusted, raise the cap with WithLineBytes
+	// sse: a line is longer than the line cap of 16 bytes (events before: 1); if the server is trusted, raise the cap with WithLineBytes
 	// line 16
 }
 
