@@ -25,7 +25,8 @@ type conn struct {
 	h2        *h2conn // nil on HTTP/1.1
 	proto     string  // "HTTP/1.1" or "HTTP/2.0" once served
 	open      bool    // counted in Server.open
-	ready     bool    // the handshake is over
+	shaken    bool    // the TLS handshake has succeeded
+	ready     bool    // requests can come
 	busy      int     // requests that are not over; on HTTP/1.1 0 or 1, from the first byte on
 	finishing int     // those of busy whose last byte is being written
 	taken     bool    // a handler has hijacked it
@@ -136,8 +137,14 @@ func (c *conn) end(how How) {
 			c.tls.CloseWrite() // fails before the handshake is over; FIN follows in any case
 		}
 	case TruncatedRecord:
-		// Application data of 64 bytes, TLS 1.2's number as in TLS 1.3; half of it.
-		c.wire.sendLast(append([]byte{0x17, 3, 3, 0, 64}, Pattern(32)...))
+		// A record of 64 bytes, half of them: application data, or handshake.
+		kind := byte(22)
+		c.s.mu.Lock()
+		if c.shaken {
+			kind = 23
+		}
+		c.s.mu.Unlock()
+		c.wire.sendLast(append([]byte{kind, 3, 3, 0, 64}, Pattern(32)...))
 	}
 	c.wire.setMode(wireDead)
 	switch how {

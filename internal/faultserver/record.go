@@ -47,7 +47,7 @@ type Conn struct {
 	BlackHole bool  // see the BlackHole step
 	GoAway    bool  // the client sent GOAWAY. HTTP/2
 	Pings     int   // PINGs of the client without acknowledgements. HTTP/2
-	Read      int64 // bytes taken from the socket, TLS's own included
+	Read      int64 // bytes taken from the socket before the server ended it, TLS's own included
 	Written   int64 // bytes given to the socket, TLS's own included
 	// Handshake is why the TLS handshake failed; nil if it did not.
 	Handshake error

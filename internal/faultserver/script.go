@@ -176,3 +176,9 @@ func checkCut(n int64, how How) error {
 	}
 	return how.raw()
 }
+
+// TLSAlert returns a record with a fatal alert in plain text, as a server sends
+// it before the handshake is over: 40 is handshake_failure, 42 bad_certificate,
+// 80 internal_error (RFC 8446, section 6). Send it with Raw from a connection's
+// script.
+func TLSAlert(description byte) []byte { return []byte{21, 3, 3, 0, 2, 2, description} }

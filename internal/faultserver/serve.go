@@ -98,12 +98,11 @@ func (c *conn) connStep(st Step, shaken *bool) bool {
 // shake does the TLS handshake.
 func (c *conn) shake() bool {
 	err := c.tls.HandshakeContext(context.Background())
-	if err != nil {
-		c.s.mu.Lock()
-		c.handshake = err
-		c.s.mu.Unlock()
-		c.s.notify()
-	}
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.shaken = err == nil
+	c.handshake = err
+	c.s.changed.fire()
 	return err == nil
 }
 

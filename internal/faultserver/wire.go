@@ -51,7 +51,7 @@ type wire struct {
 	race      *How             // how to end at the next byte; nil: not armed; guarded by mu
 	blocked   bool             // a write waits for room; guarded by mu
 	noWaiting bool             // a write that has to wait fails instead; guarded by mu
-	nread     int64            // bytes taken from the socket; guarded by mu
+	nread     int64            // bytes taken from the socket, not those dropped after the end; guarded by mu
 	nwritten  int64            // bytes given to the socket; guarded by mu
 }
 
@@ -129,11 +129,11 @@ func (w *wire) waitForRoom() {
 // arrived takes bytes that were read from the socket.
 func (w *wire) arrived(p []byte) {
 	w.mu.Lock()
-	w.nread += int64(len(p))
 	if w.mode != wireOpen {
 		w.mu.Unlock()
 		return
 	}
+	w.nread += int64(len(p))
 	if w.race != nil {
 		how := *w.race
 		w.race = nil
