@@ -7,7 +7,7 @@ const (
 	// MaxCapacity is the largest Capacity that [New] accepts, in tokens.
 	MaxCapacity = 1_000_000
 	// MaxPartitionLimit is the largest MaxPartitions that [New] accepts. A
-	// partition takes about 250 bytes besides its key.
+	// partition takes about 200 bytes besides its key.
 	MaxPartitionLimit = 1_000_000
 )
 
