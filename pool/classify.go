@@ -24,6 +24,8 @@ const (
 	textForceClosed      = "http2: client connection force closed via ClientConn.Close"
 	textConnLost         = "http2: client connection lost"
 	textConnClosed       = "http2: client conn is closed"
+	textClientConnClosed = "ClientConn closed"
+	textReadFromServer   = "net/http: Transport failed to read from server: "
 	textGracefulGoAway   = "http2: Transport received Server's graceful shutdown GOAWAY"
 	textGoAwayCode       = "http2: Transport received GOAWAY from server ErrCode:"
 	textGoAwayClosed     = "http2: server sent GOAWAY and closed the connection;"
@@ -52,6 +54,7 @@ const (
 	kindGoAway
 	kindGraceful
 	kindUnusable
+	kindLost // an HTTP/2 connection did not answer a PING
 	kindReset
 	kindEOF
 	kindProtocol
@@ -90,6 +93,10 @@ func kindOf(err error) kind {
 		return kindEOF
 	case os.ErrDeadlineExceeded:
 		return kindTimeout
+	case errTruncated:
+		return kindTruncated
+	case errCanceled:
+		return kindCanceled
 	}
 	switch e := err.(type) {
 	case *StaleConnError:
@@ -152,16 +159,18 @@ func errnoKind(e syscall.Errno) kind {
 
 func textKind(s string) kind {
 	switch s {
-	case textServerClosedIdle, textForceClosed, textConnLost, textConnClosed:
+	case textServerClosedIdle, textForceClosed, textConnClosed, textClientConnClosed:
 		return kindEOF
+	case textConnLost:
+		return kindEOF | kindLost
 	case textUnusable, textNotEstablished:
 		return kindEOF | kindUnusable
 	case textGracefulGoAway:
 		return kindGoAway | kindGraceful
-	case textRequestCanceled:
-		return kindCanceled
 	}
 	switch {
+	case strings.HasPrefix(s, textRequestCanceled):
+		return kindCanceled
 	case strings.HasPrefix(s, textGoAwayCode), strings.HasPrefix(s, textGoAwayClosed):
 		return kindGoAway
 	case strings.HasPrefix(s, textMalformed), strings.HasPrefix(s, textH2ConnError):
@@ -198,6 +207,11 @@ func streamErrorOf(err error) (code uint32, fromPeer, ok bool) {
 		return 0, false, false
 	}
 	return uint32(v.FieldByName("Code").Uint()), !v.FieldByName("Cause").IsNil(), true
+}
+
+func isStreamError(err error) bool {
+	var se streamError
+	return errors.As(err, &se)
 }
 
 // ClassOf returns the class of err, the empty class for nil. It looks through
@@ -266,9 +280,4 @@ func Recoverable(err error) bool {
 // (RFC 9113, section 8.7), or a graceful GOAWAY excluded it (section 6.8).
 func Unprocessed(err error) bool {
 	return err != nil && kindsOf(err)&(kindUnsent|kindRefused|kindGraceful|kindUnusable) != 0
-}
-
-// isContextError reports whether err says that the caller's context ended.
-func isContextError(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

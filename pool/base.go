@@ -1,0 +1,246 @@
+package pool
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// stockTransport returns a transport with the stock values of
+// http.DefaultTransport, for programs that have replaced that.
+func stockTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          100,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+}
+
+// settings are the fields of a base that its private copy depends on. Where
+// they change, a new copy is made. Function fields are absent: the copy's
+// functions look the base's up.
+type settings struct {
+	tls                             *tls.Config
+	http2                           *http.HTTP2Config
+	protocols                       http.Protocols
+	dialsTLS                        bool
+	disableKeepAlives               bool
+	disableCompression              bool
+	handshake, header, expect       time.Duration
+	maxHeader                       int64
+	writeBufferSize, readBufferSize int
+}
+
+// privateBase is a transport of the pool's own that only ever dials.
+type privateBase struct {
+	*http.Transport
+	from settings
+}
+
+// protocols returns what the base allows, by the rules of http.Transport, with
+// one addition: an ALPN list with "h2" asks for HTTP/2, which a transport that
+// copies it without its TLSNextProto would negotiate and not understand.
+func (t *Transport) protocols() http.Protocols {
+	b := t.base
+	if b.Protocols != nil {
+		return *b.Protocols
+	}
+	var p http.Protocols
+	p.SetHTTP1(true)
+	switch {
+	case b.TLSNextProto != nil:
+		p.SetHTTP2(b.TLSNextProto["h2"] != nil)
+	case b.ForceAttemptHTTP2:
+		p.SetHTTP2(true)
+	case b.TLSClientConfig != nil:
+		p.SetHTTP2(slices.Contains(b.TLSClientConfig.NextProtos, "h2"))
+	default:
+		p.SetHTTP2(b.Dial == nil && b.DialContext == nil && b.DialTLS == nil && b.DialTLSContext == nil)
+	}
+	return p
+}
+
+// multiplexes reports whether connections of a scheme may speak HTTP/2: for
+// https if that is negotiated, for http by prior knowledge.
+func (t *Transport) multiplexes(scheme string) bool {
+	p := t.protocols()
+	if scheme == "https" {
+		return p.HTTP2()
+	}
+	return p.UnencryptedHTTP2() && !p.HTTP1()
+}
+
+// privateBase returns the transport that dials connections of flavour f.
+func (t *Transport) privateBase(f flavour) *http.Transport {
+	b := t.base
+	from := settings{
+		tls: b.TLSClientConfig, http2: b.HTTP2, protocols: t.protocols(), dialsTLS: b.DialTLSContext != nil || b.DialTLS != nil,
+		disableKeepAlives: b.DisableKeepAlives, disableCompression: b.DisableCompression,
+		handshake: b.TLSHandshakeTimeout, header: b.ResponseHeaderTimeout, expect: b.ExpectContinueTimeout,
+		maxHeader: b.MaxResponseHeaderBytes, writeBufferSize: b.WriteBufferSize, readBufferSize: b.ReadBufferSize,
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.private[f]; p != nil && p.from == from {
+		return p.Transport
+	}
+	p := &privateBase{t.newPrivate(from, f), from}
+	t.private[f] = p
+	return p.Transport
+}
+
+// newPrivate makes a private base. Its limits are unset: they are the pool's,
+// and a client connection would trip over them.
+func (t *Transport) newPrivate(from settings, f flavour) *http.Transport {
+	protocols := from.protocols
+	if f == onlyHTTP1 {
+		protocols = http.Protocols{}
+		protocols.SetHTTP1(true)
+	}
+	p := &http.Transport{
+		Proxy:                  t.proxyOfDial,
+		DialContext:            t.dialSocket,
+		OnProxyConnectResponse: t.onProxyConnectResponse,
+		GetProxyConnectHeader:  t.proxyConnectHeader,
+		TLSHandshakeTimeout:    from.handshake,
+		DisableKeepAlives:      from.disableKeepAlives,
+		DisableCompression:     from.disableCompression,
+		ResponseHeaderTimeout:  from.header,
+		ExpectContinueTimeout:  from.expect,
+		MaxResponseHeaderBytes: from.maxHeader,
+		WriteBufferSize:        from.writeBufferSize,
+		ReadBufferSize:         from.readBufferSize,
+		Protocols:              &protocols,
+		HTTP2:                  t.http2Config(from.http2),
+	}
+	if from.tls != nil {
+		p.TLSClientConfig = from.tls.Clone()
+		if !protocols.HTTP2() {
+			p.TLSClientConfig.NextProtos = slices.DeleteFunc(slices.Clone(p.TLSClientConfig.NextProtos), func(s string) bool { return s == "h2" })
+		}
+	}
+	if from.dialsTLS {
+		p.DialTLSContext = t.dialTLSSocket
+	}
+	return p
+}
+
+// http2Config returns the base's HTTP/2 configuration with the pool's pings.
+func (t *Transport) http2Config(from *http.HTTP2Config) *http.HTTP2Config {
+	if from == nil && t.cfg.PingInterval == 0 {
+		return nil
+	}
+	var c http.HTTP2Config
+	if from != nil {
+		c = *from
+	}
+	switch d := t.cfg.PingInterval; {
+	case d < 0:
+		c.SendPingTimeout = 0
+	case d > 0:
+		c.SendPingTimeout = d
+		if c.PingTimeout == 0 {
+			c.PingTimeout = min(d, 15*time.Second)
+		}
+	}
+	return &c
+}
+
+// dialSocket is the private base's DialContext.
+func (t *Transport) dialSocket(ctx context.Context, network, addr string) (net.Conn, error) {
+	var (
+		d   = dialingFrom(ctx)
+		nc  net.Conn
+		err error
+	)
+	switch b := t.base; {
+	case b.DialContext != nil:
+		nc, err = b.DialContext(ctx, network, addr)
+	case b.Dial != nil:
+		nc, err = b.Dial(network, addr)
+	default:
+		nc, err = new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	if err == nil && nc == nil {
+		err = errors.New("pool: Config.Base's dial function returned (nil, nil)")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.socket(nc), nil
+}
+
+// dialTLSSocket is the private base's DialTLSContext.
+func (t *Transport) dialTLSSocket(ctx context.Context, network, addr string) (net.Conn, error) {
+	var (
+		d   = dialingFrom(ctx)
+		nc  net.Conn
+		err error
+	)
+	if b := t.base; b.DialTLSContext != nil {
+		nc, err = b.DialTLSContext(ctx, network, addr)
+	} else {
+		nc, err = b.DialTLS(network, addr)
+	}
+	if err == nil && nc == nil {
+		err = errors.New("pool: Config.Base's TLS dial function returned (nil, nil)")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := nc.(*tls.Conn); ok {
+		// net/http asks this very type for the protocol: it cannot be wrapped.
+		d.c.nc = nc
+		return nc, nil
+	}
+	return d.socket(nc), nil
+}
+
+// socket wraps the socket of d.
+func (d *dialing) socket(nc net.Conn) net.Conn {
+	d.c.nc = nc
+	d.c.raw = &rawConn{Conn: nc, c: d.c}
+	return d.c.raw
+}
+
+// proxyOfDial is the private base's Proxy. The request that it is asked about
+// is made up: the answer was found with the real one before the dial.
+func (t *Transport) proxyOfDial(req *http.Request) (*url.URL, error) {
+	return dialingFrom(req.Context()).proxy, nil
+}
+
+func (t *Transport) onProxyConnectResponse(ctx context.Context, proxy *url.URL, req *http.Request, resp *http.Response) error {
+	if f := t.base.OnProxyConnectResponse; f != nil {
+		return f(ctx, proxy, req, resp)
+	}
+	return nil
+}
+
+func (t *Transport) proxyConnectHeader(ctx context.Context, proxy *url.URL, target string) (http.Header, error) {
+	if f := t.base.GetProxyConnectHeader; f != nil {
+		return f(ctx, proxy, target)
+	}
+	return t.base.ProxyConnectHeader, nil
+}
+
+// proxyOrigin returns scheme://host:port of a proxy's URL, without its
+// credentials.
+func proxyOrigin(proxy string) string {
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return "proxy"
+	}
+	if u.Scheme == "" {
+		u.Scheme = "http"
+	}
+	return origin(u.Scheme, canonicalAddr(u))
+}

@@ -1,0 +1,142 @@
+package pool
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"time"
+
+	"github.com/plimsoll-http/plimsoll/events"
+)
+
+// exchange is one RoundTrip. It lives on the goroutine of its caller.
+type exchange struct {
+	t       *Transport
+	req     *http.Request
+	ctx     context.Context
+	trace   *httptrace.ClientTrace // the user's
+	attempt *Attempt
+	hooks   hooks
+
+	key     key
+	addr    string // canonical host:port of the request
+	proxy   *url.URL
+	flavour flavour
+
+	body     requestBody
+	admitted bool   // counted in Transport.inflight
+	place    uint64 // in every queue
+	waited   time.Duration
+	lastWait time.Duration
+
+	dead       int  // reused connections that were dead
+	fresh      bool // the next connection is dialled for this request alone
+	recoveries int
+	lastClass  events.ErrorClass // what the last dead one answered
+	lastErr    error             // with which error
+
+	// What it holds. unwind gives back what is left.
+	w    *waiter
+	c    *conn
+	got  acquired
+	s    *sending // the last
+	resp *http.Response
+	over bool // RoundTrip has a result
+}
+
+// run resolves the request's key, then acquires and sends until there is a
+// response, or an error that is not recovered.
+func (x *exchange) run() (*http.Response, error) {
+	if err := x.resolve(); err != nil {
+		return x.fail(err)
+	}
+	for {
+		if err := context.Cause(x.ctx); err != nil {
+			return x.fail(err)
+		}
+		if err := x.acquire(); err != nil {
+			if err == ErrClosed && x.lastErr != nil {
+				err = x.lastErr // says more
+			}
+			return x.fail(err)
+		}
+		resp, err := x.send()
+		if err == nil {
+			x.over = true
+			return resp, nil
+		}
+		if err = x.recover(err); err != nil {
+			return x.fail(err)
+		}
+	}
+}
+
+// resolve finds the key of the request's connections.
+func (x *exchange) resolve() error {
+	x.trace = httptrace.ContextClientTrace(x.ctx)
+	u := x.req.URL
+	x.addr = canonicalAddr(u)
+	x.hooks.scheme, x.hooks.addr = u.Scheme, x.addr
+	x.key = key{scheme: u.Scheme, addr: x.addr}
+	if proxy := x.t.base.Proxy; proxy != nil {
+		var err error
+		if x.proxy, err = proxy(x.req); err != nil {
+			return &DialError{Phase: PhaseProxy, Origin: x.origin(), Err: err}
+		}
+		if x.proxy != nil {
+			x.key.proxy = x.proxy.String()
+			if proxied(x.proxy, u.Scheme) {
+				x.key.addr = ""
+			}
+		}
+	}
+	if upgrades(x.req) && x.t.multiplexes(u.Scheme) {
+		x.flavour = onlyHTTP1
+	}
+	x.body.of(x.req)
+	return nil
+}
+
+func (x *exchange) origin() string { return origin(x.req.URL.Scheme, x.addr) }
+
+// firstHop returns the host:port that a dial connects to.
+func (x *exchange) firstHop() string {
+	if x.proxy != nil {
+		return canonicalAddr(x.proxy)
+	}
+	return x.addr
+}
+
+// fail ends the exchange with err.
+func (x *exchange) fail(err error) (*http.Response, error) {
+	if x.attempt != nil && kindsOf(err)&kindUnsent != 0 {
+		x.attempt.NothingWritten = true
+	}
+	return nil, err
+}
+
+// unwind gives back what the exchange still holds: everything where it failed,
+// or where a function of the user panicked or ended the goroutine.
+func (x *exchange) unwind() {
+	if x.over {
+		return
+	}
+	x.body.close()
+	x.leave()
+	if x.resp != nil {
+		// Its body holds the connection and ends the request.
+		x.admitted = false
+		x.resp.Body.Close()
+		return
+	}
+	if c := x.c; c != nil {
+		x.c = nil
+		x.t.release(x.ctx, x.hooks, c, ending{reusable: true, unused: true})
+	}
+	if x.admitted {
+		x.t.mu.Lock()
+		x.t.requestOver()
+		x.t.mu.Unlock()
+	}
+}

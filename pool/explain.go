@@ -1,0 +1,94 @@
+package pool
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/plimsoll-http/plimsoll/events"
+)
+
+// explain gives an error of an established TLS connection its type, and leaves
+// errors alone that are not the connection's.
+func (s *sending) explain(op string, err error) error {
+	c := s.c
+	if !c.tls || err == io.EOF || s.reqCtx.Err() != nil {
+		return err
+	}
+	ks := kindsOf(err)
+	const others = kindTransport | kindCanceled | kindTimeout | kindRefused | kindGoAway | kindProtocol
+	if ks&others != 0 || isStreamError(err) {
+		return err
+	}
+	failure := c.failure()
+	switch {
+	case failure != nil, ks&kindTruncated != 0, isAlertError(err), isRecordError(err):
+	case c.raw == nil && ks&kindReset != 0: // the socket is not the pool's own
+	default:
+		return err // an orderly end of the TLS stream, or a fault of the request
+	}
+	return &TLSTransportError{
+		Op: op, Origin: origin(s.scheme, s.addr), Err: err,
+		Truncated: ks&kindTruncated != 0 || errors.Is(failure, errTruncated),
+	}
+}
+
+// cause says why the connection ends, or would end, after err; fallback where
+// err does not tell.
+func (s *sending) cause(err error, fallback events.ConnCause) events.ConnCause {
+	switch ks := kindsOf(err); {
+	case ks&kindGoAway != 0:
+		return events.ConnGoAway
+	case ks&kindLost != 0:
+		return events.ConnPing
+	}
+	return fallback
+}
+
+// failure returns the first error of the connection's socket, nil if there was
+// none or it is not known.
+func (c *conn) failure() error {
+	if c.raw == nil {
+		return nil
+	}
+	return c.raw.failed()
+}
+
+// bare removes the wrappers of net/http that add nothing but their type, as
+// http.Transport does.
+func bare(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		if s := err.Error(); s != inner.Error() && s != textReadFromServer+inner.Error() {
+			return err
+		}
+		err = inner
+	}
+}
+
+// isHandshakeError reports whether err can only come from a TLS handshake: a
+// dial function of the user may have made its own.
+func isHandshakeError(err error) bool {
+	var (
+		cert *tls.CertificateVerificationError
+		ech  *tls.ECHRejectionError
+	)
+	return errors.As(err, &cert) || errors.As(err, &ech) || isRecordError(err) || isAlertError(err)
+}
+
+func isRecordError(err error) bool {
+	var record tls.RecordHeaderError
+	return errors.As(err, &record)
+}
+
+// isAlertError reports whether err is an alert of TLS, received or sent.
+// crypto/tls says so in the operation of a net.OpError; tls.AlertError is what
+// QUIC gets.
+func isAlertError(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
+}
