@@ -61,7 +61,7 @@ func WrongLength(declared, sent int) Script {
 // connection then ends in the given way, on HTTP/2 the stream gets
 // RST_STREAM(NO_ERROR) as RFC 9113, section 8.1 asks.
 func Early(status int, how How) Script {
-	return Do(Header{Status: status, Header: http.Header{"Connection": {"close"}}},
+	return Do(Header{Status: status, Header: http.Header{"Connection": {"close"}, "Content-Length": {"5"}}},
 		Body{Data: []byte("early")}, endUnread{how})
 }
 
