@@ -74,7 +74,7 @@ func (r run) step(st Step) error {
 	c, x := r.c, r.x
 	switch st.(type) {
 	case Delay, Wait, Hang, BlackHole, Flush, ReadBody, Kill, KillAfterWritten, KillAfterRead,
-		Reset, GoAway, Settings, endUnread:
+		Reset, GoAway, Settings:
 		if err := x.flush(); err != nil {
 			return err
 		}

@@ -156,6 +156,9 @@ func (x *h1exchange) reset(http2.ErrCode) error {
 }
 
 func (x *h1exchange) endUnread(how How) error {
+	if err := x.flush(); err != nil {
+		return err
+	}
 	x.c.kill(how)
 	return errKilled
 }

@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// outLimit is how many encoded bytes are held before they are written.
-const outLimit = 32 << 10
+// outLimit is how many bytes are held before the first of them are written, and
+// holdTail how many then stay: what ends a response must be written by end.
+const (
+	outLimit = 32 << 10
+	holdTail = 16 << 10
+)
 
 // holdLimit is how many body bytes are held so that their number can become the
 // Content-Length.
@@ -117,13 +121,12 @@ func (x *h1exchange) write(p []byte) error {
 	return x.spill()
 }
 
-// spill writes when much is held, but never the last byte: the one that ends a
-// response must be written by end.
+// spill writes when much is held, but never the last bytes.
 func (x *h1exchange) spill() error {
 	if len(x.out) <= outLimit {
 		return nil
 	}
-	return x.send(len(x.out) - 1)
+	return x.send(len(x.out) - holdTail)
 }
 
 func (x *h1exchange) trailer(h http.Header) error {

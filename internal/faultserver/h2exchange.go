@@ -64,7 +64,7 @@ func (x *h2exchange) write(p []byte) error {
 	if len(x.hold) <= outLimit {
 		return nil
 	}
-	return x.sendHeld(len(x.hold) - 1)
+	return x.sendHeld(len(x.hold) - holdTail)
 }
 
 func (x *h2exchange) flush() error { return x.sendHeld(len(x.hold)) }
