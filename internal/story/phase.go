@@ -17,7 +17,7 @@ type Phase struct {
 func Phases() []Phase {
 	return []Phase{
 		{Name: "healthy", Says: "calls succeed, the budget is full", Share: 0.12},
-		{Name: "503s", Says: "most answers are 503: retries that fail drain the budget", Share: 0.24, Trouble: Trouble{FailRate: 0.75}},
+		{Name: "503s", Says: "half of the answers are 503: retries that fail drain the budget", Share: 0.24, Trouble: Trouble{FailRate: 0.5}},
 		{Name: "recovering", Says: "successes refill the budget", Share: 0.16},
 		{Name: "dead connections", Says: "reused connections are dead: the pool recovers, the budget pays nothing", Share: 0.16, Trouble: Trouble{KillReused: true}},
 		{Name: "429", Says: "Retry-After: calls wait as the server asked", Share: 0.12, Trouble: Trouble{FailRate: 0.3, Status: 429, RetryAfter: time.Second}},
