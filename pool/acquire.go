@@ -35,10 +35,7 @@ func (x *exchange) acquire() error {
 		if !x.c.dead() {
 			break
 		}
-		// It died on its way here. x keeps its place.
-		c := x.c
-		x.c = nil
-		x.t.release(x.ctx, x.hooks, c, ending{cause: events.ConnPeer, unused: true})
+		x.leaveDead()
 	}
 	c := x.c
 	if x.attempt != nil {
@@ -50,6 +47,14 @@ func (x *exchange) acquire() error {
 	}
 	x.hooks.acquired(x.ctx, c, x.got, x.lastWait)
 	return nil
+}
+
+// leaveDead gives back a connection that died on its way to x, which keeps its
+// place.
+func (x *exchange) leaveDead() {
+	c := x.c
+	x.c = nil
+	x.t.release(x.ctx, x.hooks, c, ending{cause: events.ConnPeer, unused: true})
 }
 
 func (x *exchange) tryAcquire() error {

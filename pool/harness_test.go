@@ -246,3 +246,22 @@ func of[E any](l *eventLog) (es []E) {
 
 // eventually is how long tests on real sockets wait for an event at most.
 const eventually = 10 * time.Second
+
+// enqueue puts a request into the queue that has not looked yet what came of
+// it.
+func (w *world) enqueue(path string) *exchange {
+	w.Helper()
+	req := w.request(w.Context(), "GET", path, "")
+	x := &exchange{t: w.pool, req: req, ctx: req.Context(), hooks: hooks{t: w.pool}}
+	if err := x.resolve(); err != nil {
+		w.Fatal(err)
+	}
+	w.pool.mu.Lock()
+	defer w.pool.mu.Unlock()
+	w.pool.place++
+	w.pool.inflight++
+	x.place, x.admitted = w.pool.place, true
+	x.w = &waiter{g: w.pool.group(x.key), place: x.place, ctx: x.ctx, addr: x.addr, wake: make(chan struct{}, 1)}
+	x.w.g.queue.insert(x.w)
+	return x
+}
