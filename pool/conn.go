@@ -37,7 +37,7 @@ type conn struct {
 	retired   bool             // takes no new use; in no list
 	announced bool             // ConnOpened was given to someone to emit
 	ended     bool             // ConnClosed was given to someone to emit
-	cause     events.ConnCause // why it was retired; "": it was not
+	cause     events.ConnCause // why it was retired; "": it was not, or the request on it will say
 	index     int              // in group.conns
 	idle      bool             // in the ring of idle connections, and on HTTP/1 in group.idle
 	idleAt    time.Time

@@ -159,11 +159,11 @@ func (t *Transport) dialled(d *dialing, cc *http.ClientConn) {
 		return
 	}
 	t.settle(d, c)
-	if c.uses == 0 || c.h2 && t.keepAlives() && !d.fresh {
+	if c.uses == 0 || c.h2 && t.keepAlives() {
 		t.offer(c, now, &drop)
 	}
 	if !c.slot {
-		c.retire(events.ConnPeer) // died already: the request on it learns why
+		c.retire("") // died already: the request on it learns why
 	}
 	announce := !c.announced
 	c.announced = true

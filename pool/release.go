@@ -33,6 +33,9 @@ func (t *Transport) release(ctx context.Context, h hooks, c *conn, end ending) e
 	handed := false
 	switch {
 	case c.retired:
+		if c.cause == "" { // its socket closed under it
+			c.cause = orPeer(end.cause)
+		}
 	case !end.reusable && !c.h2:
 		c.retire(end.cause)
 	case !c.slot || c.dead():

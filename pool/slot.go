@@ -119,8 +119,10 @@ func (t *Transport) socketClosed(c *conn) {
 	g.slots--
 	report := false
 	if c.cc != nil { // else its dial is not over, and fails
-		if !c.retired {
+		if c.uses == 0 {
 			c.retire(events.ConnPeer)
+		} else {
+			c.retire("") // the request on it knows why
 		}
 		report = c.uses == 0 && c.announced && !c.ended
 		c.ended = c.ended || report
