@@ -38,7 +38,9 @@ type exchange interface {
 	// endUnread ends a connection whose request body is not read, where the
 	// protocol needs that.
 	endUnread(how How) error
+	// end sends the rest and notes that the request was answered.
 	end() error
+	// abort ends the stream in an error; on HTTP/1.1 the connection.
 	abort()
 }
 
@@ -63,11 +65,7 @@ func (r run) script(sc Script) error {
 			return err
 		}
 	}
-	if err := r.x.end(); err != nil {
-		return err
-	}
-	r.c.s.update(r.rec, func(rec *Request) { rec.Answered = true })
-	return nil
+	return r.x.end()
 }
 
 func (r run) step(st Step) error {

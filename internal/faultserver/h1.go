@@ -123,32 +123,42 @@ func (x *h1exchange) end() error {
 	} else if err := x.finishBody(); err != nil {
 		return err
 	}
-	short := x.declared > x.sent && !x.mute && !x.opaque
-	if short || x.closing {
-		if err := x.flush(); err != nil {
-			return err
-		}
-		x.c.polite()
-		return errOver
+	if short := x.declared > x.sent && !x.mute && !x.opaque; short || x.closing {
+		return x.endPolitely(!short)
 	}
 	if !x.eof {
 		if x.expects {
 			// The client was never told to send the body and may still do so
 			// after a while: what comes next cannot be told apart.
-			if err := x.flush(); err != nil {
-				return err
-			}
-			x.c.polite()
-			return errOver
+			return x.endPolitely(true)
 		}
 		if err := (run{c: x.c, x: x, rec: x.rec}).readBody(ReadBody{Withhold: true}); err != nil {
 			return err
 		}
 	}
-	x.c.lastBytes()
-	err := x.send(len(x.out))
+	err := x.sendLast(true)
 	x.c.parkH1(x.br.Buffered() > 0)
 	return err
+}
+
+// sendLast sends the last bytes of a response. Who looks at the server's counts
+// waits until the caller has ended the request.
+func (x *h1exchange) sendLast(whole bool) error {
+	x.c.lastBytes()
+	err := x.flush()
+	if err == nil && whole {
+		x.c.s.update(x.rec, func(r *Request) { r.Answered = true })
+	}
+	return err
+}
+
+// endPolitely ends the connection after the response.
+func (x *h1exchange) endPolitely(whole bool) error {
+	if err := x.sendLast(whole); err != nil {
+		return err
+	}
+	x.c.polite()
+	return errOver
 }
 
 func (x *h1exchange) reset(http2.ErrCode) error {

@@ -147,7 +147,7 @@ func TestARefusedStreamIsNeverProcessed(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 				r = s.Requests()[r.Seq-1]
 				if want := strings.Contains(name, "deed"); r.Processed != want || r.Answered {
 					t.Errorf("the record is %+v, want Processed %v", r, want)

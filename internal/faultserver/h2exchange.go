@@ -144,6 +144,7 @@ func (x *h2exchange) abort() { x.st.h.resetStream(x.st.id, http2.ErrCodeInternal
 
 func (x *h2exchange) end() error {
 	if x.opaque {
+		x.st.h.c.s.update(x.st.rec, func(r *Request) { r.Answered = true })
 		return nil
 	}
 	if x.head != nil && len(x.head.Header["Content-Length"]) == 0 && x.head.Framing == Auto &&

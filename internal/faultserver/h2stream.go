@@ -109,6 +109,9 @@ func (st *h2stream) finish(f func() error) error {
 		}
 		return h.fr.WriteRSTStream(st.id, http2.ErrCodeNo)
 	})
+	if err == nil {
+		h.c.s.update(st.rec, func(r *Request) { r.Answered = true })
+	}
 	if h.remove(st) {
 		h.c.requestOver(true)
 	} else {

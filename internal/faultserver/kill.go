@@ -111,24 +111,12 @@ func (s *Server) GoAway(code http2.ErrCode) int {
 	return n
 }
 
-// claimIdle waits until no connection is about to become idle, then returns
-// the idle ones that take, called with mu held, has accepted.
+// claimIdle returns the idle connections that take, called with mu held, has
+// accepted.
 func (s *Server) claimIdle(take func(*conn) bool) []*conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for {
-		settling := false
-		for _, c := range s.conns {
-			settling = settling || c.settling()
-		}
-		if !settling {
-			break
-		}
-		changed := s.changed.wait()
-		s.mu.Unlock()
-		<-changed
-		s.mu.Lock()
-	}
+	s.settle()
 	s.refresh()
 	var conns []*conn
 	for _, c := range s.conns {
@@ -137,6 +125,24 @@ func (s *Server) claimIdle(take func(*conn) bool) []*conn {
 		}
 	}
 	return conns
+}
+
+// settle waits until no connection is about to become idle. The caller holds
+// mu, which settle gives up while it waits.
+func (s *Server) settle() {
+	for {
+		settling := false
+		for _, c := range s.conns {
+			settling = settling || c.settling()
+		}
+		if !settling {
+			return
+		}
+		changed := s.changed.wait()
+		s.mu.Unlock()
+		<-changed
+		s.mu.Lock()
+	}
 }
 
 func (s *Server) mustBePossible(how How) {

@@ -73,10 +73,12 @@ type Stats struct {
 	Raced     int // connections that RaceIdle had armed and a request has hit
 }
 
-// Stats returns the counts.
+// Stats returns the counts. Like KillIdle it waits for responses whose last
+// bytes are just being written.
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle()
 	return s.stats()
 }
 
@@ -99,10 +101,12 @@ func (s *Server) stats() Stats {
 	return st
 }
 
-// Requests returns all requests in order of arrival, as they are now.
+// Requests returns all requests in order of arrival, as they are now. Like
+// KillIdle it waits for responses whose last bytes are just being written.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle()
 	out := make([]Request, len(s.records))
 	for i, r := range s.records {
 		out[i] = r.clone()
@@ -117,10 +121,12 @@ func (r *Request) clone() Request {
 	return out
 }
 
-// Conns returns all connections in order of arrival, as they are now.
+// Conns returns all connections in order of arrival, as they are now. Like
+// KillIdle it waits for responses whose last bytes are just being written.
 func (s *Server) Conns() []Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settle()
 	s.refresh()
 	out := make([]Conn, len(s.conns))
 	for i, c := range s.conns {

@@ -236,7 +236,7 @@ func TestAnHTTPServerRunsOverAListenerInABubble(t *testing.T) {
 			ReadTimeout: time.Hour,
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 				w.Write(body)
 			}),
 		}
