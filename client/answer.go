@@ -75,8 +75,7 @@ func (c *call) failAs(r result, outcome events.Outcome) (*http.Response, error) 
 // reject ends a call that was not sent because of the throttle, or because its
 // context ended while it waited.
 func (c *call) reject(err error) (*http.Response, error) {
-	var throttled *ThrottledError
-	if errors.As(err, &throttled) {
+	if _, ok := errors.AsType[*ThrottledError](err); ok {
 		return c.failAs(result{err: err, class: events.ClassThrottled}, events.OutcomeRejected)
 	}
 	return c.fail(result{err: err, class: classOver(err)})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/breaker"
@@ -26,7 +25,7 @@ type attempt struct {
 
 	cancel context.CancelCauseFunc // nil where nothing needs it
 	timer  *headerTimer            // nil without an attempt timeout
-	queue  atomic.Bool             // queueing for a connection
+	queued bool                    // its context ended while it queued for a connection
 }
 
 // Value answers for the attempt; everything else is asked of the context
@@ -146,7 +145,7 @@ func (c *call) received(a *attempt, req *http.Request, resp *http.Response, err 
 	c.report.Recoveries += a.conn.Recoveries
 	c.report.ConnWait += a.conn.Wait
 	timedOut := a.timer.stop()
-	r := result{resp: resp, err: err, queued: a.queue.Load()}
+	r := result{resp: resp, err: err, queued: a.queued}
 	switch {
 	case err != nil && resp != nil:
 		if resp.Body != nil {
@@ -223,10 +222,11 @@ func (c *call) attemptAborted() {
 	}
 }
 
-// queueing stops the attempt timeout while the request queues.
+// queueing stops the attempt timeout while the request queues. It runs on
+// RoundTrip's goroutine.
 func (a *attempt) queueing(begin bool) {
-	a.queue.Store(begin)
 	a.timer.pause(begin)
+	a.queued = !begin && a.Err() != nil
 }
 
 // outcome says what the breaker is told of the result.

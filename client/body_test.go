@@ -52,7 +52,7 @@ func TestBodyIdleTimeoutEndsASilentBodyAndNoOther(t *testing.T) {
 			for range 10 {
 				io.WriteString(w, "x")
 				w.(http.Flusher).Flush()
-				time.Sleep(4 * time.Second)
+				<-time.After(4 * time.Second)
 			}
 			<-req.Context().Done()
 		}))
@@ -174,7 +174,7 @@ func TestPeekBodyLeavesTheBodyIntact(t *testing.T) {
 		if got := strings.Join(peeked, "|"); got != "|body|body of 503|body" {
 			t.Errorf("peeked %q", got)
 		}
-		if b, err := (Try{Err: boom}).PeekBody(10); b != nil || err != nil {
+		if b, err := (Try{Err: errBoom}).PeekBody(10); b != nil || err != nil {
 			t.Errorf("without a response: %q, %v", b, err)
 		}
 	})
@@ -227,11 +227,11 @@ func TestBuffered(t *testing.T) {
 		t.Errorf("a replayable request: %v %v", out, err)
 	}
 	req, _ = http.NewRequest(http.MethodPut, "http://origin.test", io.MultiReader(strings.NewReader("x"), iotestErr{}))
-	if _, err := Buffered(req, 10); !errors.Is(err, boom) {
+	if _, err := Buffered(req, 10); !errors.Is(err, errBoom) {
 		t.Errorf("a broken source: %v", err)
 	}
 }
 
 type iotestErr struct{}
 
-func (iotestErr) Read([]byte) (int, error) { return 0, boom }
+func (iotestErr) Read([]byte) (int, error) { return 0, errBoom }

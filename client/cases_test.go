@@ -249,8 +249,7 @@ func TestSecretsStayOutOfEventsAndErrors(t *testing.T) {
 		if err != nil {
 			check("error text", err.Error())
 			check("error value", fmt.Sprintf("%+v", err))
-			var e *url.Error
-			if errors.As(err, &e) {
+			if e, ok := errors.AsType[*url.Error](err); ok {
 				check("cause", fmt.Sprintf("%v %+v %#v", e.Err, e.Err, e.URL))
 			}
 			continue

@@ -42,7 +42,7 @@ func (s *scripted) RoundTrip(req *http.Request) (*http.Response, error) {
 		io.Copy(io.Discard, req.Body)
 		req.Body.Close()
 	}
-	time.Sleep(time.Duration(s.next(4)) * 700 * time.Millisecond)
+	<-time.After(time.Duration(s.next(4)) * 700 * time.Millisecond)
 	if s.next(12) == 1 {
 		s.cancel()
 	}
@@ -58,7 +58,7 @@ func (s *scripted) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errors.New("no such thing")
 	case 4:
 		if s.next(3) == 1 {
-			panic(boom)
+			panic(errBoom)
 		}
 	}
 	status := []int{200, 204, 302, 404, 408, 418, 429, 500, 502, 503, 504}[s.next(11)]
@@ -100,7 +100,7 @@ func decideAtRandom(t *testing.T, s *script) {
 				_, _ = try.PeekBody(s.next(100))
 			}
 			if s.next(9) == 1 {
-				panic(boom)
+				panic(errBoom)
 			}
 			return Verdict(s.next(3))
 		}
@@ -162,7 +162,7 @@ func oneRandomCall(t *testing.T, s *script, base *scripted, c *Client, rec *even
 		if s.next(3) != 1 {
 			req.GetBody = func() (io.ReadCloser, error) {
 				if s.next(6) == 1 {
-					return nil, boom
+					return nil, errBoom
 				}
 				sources = append(sources, &closeCounter{Reader: strings.NewReader("body")})
 				return sources[len(sources)-1], nil
@@ -180,7 +180,7 @@ func oneRandomCall(t *testing.T, s *script, base *scripted, c *Client, rec *even
 		}
 	})
 	switch {
-	case value != nil && value != any(boom):
+	case value != nil && value != any(errBoom):
 		t.Fatalf("panic %v\n%v", value, rec)
 	case !ended && value == nil:
 		t.Fatal("the call did not come back")

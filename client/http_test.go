@@ -24,6 +24,7 @@ func realServers(t *testing.T, handler http.Handler, f func(t *testing.T, s *htt
 	for _, kind := range []string{"TCP", "TLS", "HTTP2"} {
 		t.Run(kind, func(t *testing.T) {
 			s := httptest.NewUnstartedServer(handler)
+			s.Config.ErrorLog = quiet // handshakes that a client gave up
 			cfg := Config{NoTelemetry: true}
 			switch kind {
 			case "TCP":

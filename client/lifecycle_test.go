@@ -90,7 +90,7 @@ func TestShutdownWaitsForRunningCallsAndTheirBodies(t *testing.T) {
 		r := newRig(t, Config{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, "first")
 			w.(http.Flusher).Flush()
-			time.Sleep(3 * time.Second)
+			<-time.After(3 * time.Second)
 			io.WriteString(w, " last")
 		}))
 		resp, err := r.client.Get(r.url)

@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-http/plimsoll/events/eventstest"
 )
 
-// boom is what callbacks panic with; its identity must survive.
-var boom = errors.New("boom")
+// errBoom is what callbacks panic with; its identity must survive.
+var errBoom = errors.New("errBoom")
 
 // TestACallbackThatPanicsLeavesNothingBehind makes each callback panic, or call
 // runtime.Goexit, at each place where the client calls it.
@@ -26,7 +26,7 @@ func TestACallbackThatPanicsLeavesNothingBehind(t *testing.T) {
 		name string
 		do   func()
 	}{
-		{"panic", func() { panic(boom) }},
+		{"panic", func() { panic(errBoom) }},
 		{"Goexit", runtime.Goexit},
 	} {
 		for _, row := range []struct {
@@ -131,7 +131,7 @@ func TestACallbackThatPanicsLeavesNothingBehind(t *testing.T) {
 							resp.Body.Close()
 						}
 					})
-					if how.name == "panic" && value != any(boom) || how.name == "Goexit" && (value != nil || ended) {
+					if how.name == "panic" && value != any(errBoom) || how.name == "Goexit" && (value != nil || ended) {
 						t.Errorf("recovered %v, ended in order: %v", value, ended)
 					}
 					synctest.Wait()
@@ -200,8 +200,8 @@ func TestAVerdictOutsideTheSetPanicsWithAHint(t *testing.T) {
 
 func TestAPanicOfTheBaseReachesTheCaller(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		r := newRig(t, Config{Base: roundTripper(func(*http.Request) (*http.Response, error) { panic(boom) })}, statuses("200"))
-		if value, _ := caught(func() { _, _, _ = r.get() }); value != any(boom) {
+		r := newRig(t, Config{Base: roundTripper(func(*http.Request) (*http.Response, error) { panic(errBoom) })}, statuses("200"))
+		if value, _ := caught(func() { _, _, _ = r.get() }); value != any(errBoom) {
 			t.Errorf("recovered %v", value)
 		}
 		balanced(t, r)

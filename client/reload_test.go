@@ -77,6 +77,7 @@ func mutualServer(t testing.TB, ca *issued, handler http.HandlerFunc) *httptest.
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.leaf)
 	s := httptest.NewUnstartedServer(handler)
+	s.Config.ErrorLog = quiet // handshakes that a reload gave up
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{issue(t, "server", ca).pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
 	s.StartTLS()
 	t.Cleanup(s.Close)
@@ -134,7 +135,7 @@ func TestFiftyReloadsDuringTwoThousandCallsFailNoneAndMixNone(t *testing.T) {
 				t.Error(err)
 			}
 			for made.Load() < min(before+calls/reloads-5, calls) { // spread over the calls
-				time.Sleep(time.Millisecond)
+				<-time.After(time.Millisecond)
 			}
 		}
 	})
@@ -212,7 +213,7 @@ func TestReloadIsRefusedByNameWhereItCannotWork(t *testing.T) {
 	for field, cfg := range map[string]Config{
 		"Config.Base":          {Base: http.DefaultTransport},
 		"DialTLSContext":       {Transport: &http.Transport{DialTLSContext: (&tls.Dialer{}).DialContext}},
-		"GetClientCertificate": {Transport: &http.Transport{TLSClientConfig: &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return nil, boom }}}},
+		"GetClientCertificate": {Transport: &http.Transport{TLSClientConfig: &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return nil, errBoom }}}},
 	} {
 		cfg.NoTelemetry = true
 		c := newClient(t, cfg)

@@ -47,8 +47,7 @@ func callOf(ctx context.Context) *call {
 // ReportOfError returns the report that err carries. Errors carry one where
 // more than one attempt was made or a retry was skipped; see [Error].
 func ReportOfError(err error) (Report, bool) {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Report, true
 	}
 	return Report{}, false

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -87,6 +88,9 @@ func (r *rig) requests() []hit {
 	defer r.mu.Unlock()
 	return append([]hit(nil), r.hits...)
 }
+
+// quiet swallows what a test server says about clients that leave.
+var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 
 // partition is the budget key of the rig's origin.
 const partition = "http://origin.test:80"

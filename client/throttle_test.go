@@ -137,7 +137,7 @@ func TestAStormDoesNotExtendTheFirstDeadline(t *testing.T) {
 		start := time.Now()
 		for i := range 100 {
 			wg.Go(func() {
-				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+				<-time.After(time.Duration(i) * 10 * time.Millisecond)
 				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 				defer cancel()
 				_, _, _ = r.do(ctx, http.MethodGet, nil) // a 429 or a ThrottledError

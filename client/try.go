@@ -24,6 +24,7 @@ type Try struct {
 // Verdict is an answer of RetryPolicy.RetryIf.
 type Verdict int
 
+// The verdicts.
 const (
 	Default Verdict = iota // the built-in verdict
 	Retry                  // try again, if budget and deadline allow

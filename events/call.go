@@ -99,7 +99,8 @@ type BudgetReserved struct {
 }
 
 // BudgetSettled says what became of a reservation. Kept + Refunded equals
-// Reserved.
+// Reserved; tokens that went back to a bucket which successes had filled
+// meanwhile are counted as refunded and lost there.
 type BudgetSettled struct {
 	Meta
 	Outcome  Settlement

@@ -15,13 +15,11 @@ import (
 
 // getOptions are the flags of plimsoll get.
 type getOptions struct {
-	times        int
-	connections  bool
-	json         bool
-	timeout      time.Duration
-	ca, cert     string
-	key          string
-	followStream bool
+	times         int
+	connections   bool
+	json          bool
+	timeout       time.Duration
+	ca, cert, key string
 }
 
 func runGet(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -83,8 +81,7 @@ func targetURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		var e *url.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // without the URL, which may hold a password
 		}
 		return nil, usagef("the URL is malformed: %v", err)

@@ -109,7 +109,7 @@ func each(data metricdata.Aggregation, visit func(attribute.Set, int64)) {
 
 func text(set attribute.Set, key attribute.Key) string {
 	v, _ := set.Value(key)
-	return v.Emit()
+	return v.String()
 }
 
 // spanCount counts the spans that ended; it stands where an exporter would.

@@ -72,7 +72,7 @@ func (l *Load) send(ctx context.Context, n int) {
 		resp.Body.Close()
 	}
 	switch {
-	case ctx.Err() != nil && context.Cause(ctx) == context.Canceled:
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
 		return // the run ended meanwhile
 	case err != nil:
 		l.failed.Add(1)

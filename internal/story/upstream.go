@@ -113,9 +113,10 @@ func (u *Upstream) kill(which func(http.ConnState) bool) int {
 	return len(dead)
 }
 
-// Hits is how many requests arrived; Unserved, how many of them were ended
-// without an answer.
-func (u *Upstream) Hits() int64     { return u.hits.Load() }
+// Hits is how many requests arrived.
+func (u *Upstream) Hits() int64 { return u.hits.Load() }
+
+// Unserved is how many requests arrived and were ended without an answer.
 func (u *Upstream) Unserved() int64 { return u.unserved.Load() }
 
 // Close ends the server and its connections.
