@@ -154,6 +154,13 @@ func (c *call) received(a *attempt, req *http.Request, resp *http.Response, err 
 		r.resp = nil
 	case err == nil && resp == nil:
 		r.err = fmt.Errorf("client: Config.Base (%T) returned neither a response nor an error", c.base)
+	case resp != nil && c.over() != nil:
+		// Too late for the caller, and proof of nothing: a server that is told
+		// by close_notify that the client leaves may answer for that reason.
+		if resp.Body != nil {
+			resp.Body.Close()
+		}
+		r.resp, r.err = nil, c.over()
 	case resp != nil:
 		if resp.Body == nil {
 			resp.Body = http.NoBody

@@ -2,6 +2,7 @@ package story
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
