@@ -37,6 +37,25 @@ func (b *Batch) succeed(n int64) {
 	b.Broken = true
 }
 
+// Append appends the outcomes of c.
+func (b *Batch) Append(c Batch) {
+	crossing := b.Trail + c.Lead
+	switch {
+	case !c.Broken:
+		b.Trail += c.Failures
+		if !b.Broken {
+			b.Lead = b.Trail
+		}
+	case b.Broken:
+		b.Longest = max(b.Longest, crossing, c.Longest)
+		b.Trail = c.Trail
+	default:
+		b.Lead, b.Longest, b.Trail, b.Broken = crossing, c.Longest, c.Trail, true
+	}
+	b.Successes += c.Successes
+	b.Failures += c.Failures
+}
+
 // Empty reports whether b would change nothing.
 func (b *Batch) Empty() bool { return b.Failures == 0 && !b.Broken }
 

@@ -13,7 +13,7 @@ import (
 // Stores keep and move gates; everybody else reads a [Snapshot].
 type Gate struct {
 	State State
-	Cause events.BreakerCause // of the last opening
+	Cause events.BreakerCause // why it last left Closed: streak or rate
 	// Generation rises with every change of State. It is the time of the
 	// change, or one more than before if that is later, so that it also rises
 	// where a store has lost the key.
@@ -27,7 +27,8 @@ type Gate struct {
 	PriorCalls, PriorFailures  int64 // in the bucket before
 	Level, ClosedAt, ClosedFor int64 // the level; closed since; time spent closed before that towards the next halving
 	Cooldown, OpenUntil        int64 // of the last opening
-	Lease, LeaseUntil          int64 // number of the last lease in this generation; its end, 0: nobody holds it
+	Lease                      int64 // number of the last lease in this generation
+	LeaseUntil, LeaseFor       int64 // its end, 0: nobody holds it; its length
 }
 
 // Verb is what an [Event] asks of a gate.
@@ -76,7 +77,7 @@ func Transition(g Gate, e Event, p Params, now int64) (Gate, Answer) {
 		if !g.holds(e.Grant) || e.Grant.Lease == 0 {
 			return g, Answer{Result: Result{State: g.State}}
 		}
-		g.LeaseUntil = now + p.ProbeLease.Milliseconds()
+		g.lend(p, now)
 		return g, Answer{OK: true, Result: Result{State: g.State}}
 	default:
 		return g.merge(e.Grant.Generation, e.Batch, p, now)
@@ -88,19 +89,20 @@ func (g Gate) admit(p Params, now int64) (Gate, Answer) {
 	case Closed:
 		return g, Answer{OK: true, Grant: Grant{Generation: g.Generation}}
 	case Open:
-		// A clock that was stepped back cannot make a cooldown longer.
+		// A clock that was stepped back makes no cooldown and no lease longer.
 		g.OpenUntil = min(g.OpenUntil, now+g.Cooldown)
 		if now < g.OpenUntil {
 			return g, Answer{Result: Result{State: Open, RetryAfter: millis(g.OpenUntil - now)}}
 		}
 		g.move(HalfOpen, now)
 		g.Lease = 1
-		g.LeaseUntil = now + p.ProbeLease.Milliseconds()
+		g.lend(p, now)
 		return g, Answer{
 			OK: true, Result: Result{State: HalfOpen}, Grant: Grant{g.Generation, g.Lease},
 			Change: Change{From: Open, To: HalfOpen, Cause: events.BreakerCooldown}, Changed: true,
 		}
 	default:
+		g.LeaseUntil = min(g.LeaseUntil, now+g.LeaseFor)
 		if now < g.LeaseUntil {
 			return g, Answer{Result: Result{State: HalfOpen}}
 		}
@@ -109,10 +111,16 @@ func (g Gate) admit(p Params, now int64) (Gate, Answer) {
 			a.Change, a.Changed = Change{From: HalfOpen, To: HalfOpen, Cause: events.BreakerLease}, true
 		}
 		g.Lease++
-		g.LeaseUntil = now + p.ProbeLease.Milliseconds()
+		g.lend(p, now)
 		a.Grant = Grant{g.Generation, g.Lease}
 		return g, a
 	}
+}
+
+// lend makes the current lease last from now.
+func (g *Gate) lend(p Params, now int64) {
+	g.LeaseFor = p.ProbeLease.Milliseconds()
+	g.LeaseUntil = now + g.LeaseFor
 }
 
 // holds reports whether a result under gr still counts.
@@ -178,7 +186,7 @@ func (g Gate) settleProbe(o Outcome, p Params, now int64) (Gate, Answer) {
 }
 
 func (g Gate) open(cause events.BreakerCause, p Params, now int64) (Gate, Answer) {
-	from, base, longest := g.State, p.Cooldown.Milliseconds(), p.MaxCooldown.Milliseconds()
+	from, base, most := g.State, p.Cooldown.Milliseconds(), p.MaxCooldown.Milliseconds()
 	if from == Closed {
 		g.decay(base, now)
 	}
@@ -187,13 +195,16 @@ func (g Gate) open(cause events.BreakerCause, p Params, now int64) (Gate, Answer
 		switch {
 		case g.Level == 0:
 			g.Level = 1
-		case g.Level*base < longest:
+		case g.Level*base < most:
 			g.Level *= 2
 		}
-		cooldown = min(g.Level*base, longest)
+		cooldown = min(g.Level*base, most)
+	}
+	if from == Closed {
+		g.Cause = cause
 	}
 	g.move(Open, now)
-	g.Cause, g.Cooldown, g.OpenUntil = cause, cooldown, now+cooldown
+	g.Cooldown, g.OpenUntil = cooldown, now+cooldown
 	after := millis(cooldown)
 	return g, Answer{
 		OK: true, Result: Result{State: Open, RetryAfter: after},
@@ -205,7 +216,7 @@ func (g Gate) open(cause events.BreakerCause, p Params, now int64) (Gate, Answer
 func (g *Gate) move(to State, now int64) {
 	g.State = to
 	g.Generation = max(g.Generation+1, now)
-	g.Lease, g.LeaseUntil = 0, 0
+	g.Lease, g.LeaseUntil, g.LeaseFor = 0, 0, 0
 }
 
 // Snapshot returns what g looks like at now.

@@ -206,6 +206,40 @@ func TestABatchCountsAsItsOutcomesDo(t *testing.T) {
 	}
 }
 
+func TestAppendedBatchesAreOneBatch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	for range 20_000 {
+		var whole, joined Batch
+		for range 1 + rng.IntN(4) {
+			var part Batch
+			for range rng.IntN(6) {
+				o := []Outcome{Success, Failure, Failure, SuccessUncounted}[rng.IntN(4)]
+				whole.Add(o)
+				part.Add(o)
+			}
+			joined.Append(part)
+		}
+		if joined != whole {
+			t.Fatalf("appended %+v, want %+v", joined, whole)
+		}
+	}
+}
+
+func TestAClockSteppedBackMakesNoLeaseLonger(t *testing.T) {
+	p := rulesOf(t, Config{})
+	g, _, now := drive(Gate{}, p, someTime, repeatOutcome(5, Failure)...)
+	now += time.Hour.Milliseconds()
+	g, a := Transition(g, Event{Verb: DoAdmit}, p, now)
+	back := now - time.Hour.Milliseconds()
+	g, b := Transition(g, Event{Verb: DoAdmit}, p, back)
+	if !a.OK || b.OK {
+		t.Fatalf("the lease was given %t and taken over at once %t", a.OK, b.OK)
+	}
+	if _, b = Transition(g, Event{Verb: DoAdmit}, p, back+30_000); !b.OK {
+		t.Error("an hour back, the lease outlasts its length")
+	}
+}
+
 func TestABatchOpensByTheLongestStreakWithinIt(t *testing.T) {
 	p := rulesOf(t, Config{})
 	var b Batch
