@@ -1,4 +1,4 @@
-// Command generate writes the standard dashboards and rules, with the tests of
+// Command generate writes the standard dashboards and rules, and the tests of
 // the rules for promtool, into the folder generated. Run it by go generate in
 // the folder dashboards.
 package main
@@ -6,16 +6,37 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/plimsoll-http/plimsoll/dashboards"
+	"github.com/plimsoll-http/plimsoll/dashboards/internal/ruletest"
 )
 
 func main() {
-	const dir = "generated"
-	for _, write := range []func(string, dashboards.Options) error{dashboards.Write, dashboards.WriteRules} {
-		if err := write(dir, dashboards.Options{}); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if err := generate("generated"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
+}
+
+func generate(dir string) error {
+	set, err := dashboards.New(dashboards.Options{})
+	if err != nil {
+		return err
+	}
+	if err := set.Write(dir); err != nil {
+		return err
+	}
+	if err := set.WriteRules(dir); err != nil {
+		return err
+	}
+	tests, err := ruletest.File(set, "../plimsoll-alerts.yaml")
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(dir, "promtool")
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, ruletest.Name), tests, 0o644)
 }
