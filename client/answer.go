@@ -63,7 +63,7 @@ func (c *call) fail(r result) (*http.Response, error) {
 func (c *call) failAs(r result, outcome events.Outcome) (*http.Response, error) {
 	c.count()
 	c.retire()
-	awaitCancel(c.req, r.err)
+	c.awaitCancel(r.err)
 	err := r.err
 	if c.report.Attempts > 1 || c.report.Skipped != "" {
 		err = &Error{Report: c.report, Err: r.err}

@@ -44,7 +44,7 @@ type result struct {
 	class   events.ErrorClass // of err
 	queued  bool              // it ended while queueing for a connection
 	lost    bool              // resp's body was given up before it was read to its end
-	unsent  bool              // certainly not processed by the server
+	unsent  bool              // certainly not processed by the server: the method does not matter
 	timeout bool              // an attempt timeout, or the transport's own header timeout
 	after   time.Duration     // Retry-After
 	asked   bool              // after is valid

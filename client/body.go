@@ -111,7 +111,7 @@ func (b *callBody) fail(err error) error {
 		outcome, class = events.OutcomeCanceled, events.ClassCanceled
 		if errors.Is(over, context.DeadlineExceeded) {
 			outcome, class = events.OutcomeEscaped, events.ClassTimeout
-			awaitCancel(c.req, over)
+			c.awaitCancel(over)
 		}
 	default:
 		class = pool.ClassOf(err)

@@ -31,6 +31,7 @@ type call struct {
 	clock  budget.Clock // total retry time; goes on through a redirect chain
 	until  budget.Clock // the context's deadline
 	start  time.Time
+	chain  time.Time // start of the first call of a redirect chain
 	route  string
 
 	report report // what ReportOf gives
@@ -76,6 +77,7 @@ func (c *call) begin() error {
 	ctx := req.Context()
 	c.Context = ctx
 	c.start = time.Now()
+	c.chain = c.start
 	c.policy = &t.cfg.Retry
 	c.hooks = t.hooks
 	if h := events.From(ctx); h != nil {
@@ -99,7 +101,7 @@ func (c *call) begin() error {
 	deadline, _ := ctx.Deadline()
 	c.until = budget.StartClockAt(c.start, -1, deadline)
 	if before := redirectedFrom(req); before != nil {
-		c.clock = before.clock
+		c.clock, c.chain = before.clock, before.chain
 		c.resent = before.resent + before.sends
 	} else {
 		c.clock = budget.StartClockAt(c.start, total, time.Time{})
@@ -122,59 +124,6 @@ func redirectedFrom(req *http.Request) *call {
 		return nil
 	}
 	return callOf(req.Response.Request.Context())
-}
-
-// watchCancel turns req.Cancel into the cancellation of the call's context.
-func (c *call) watchCancel() {
-	cancel := c.req.Cancel //nolint:staticcheck // http.Client.Timeout still uses it for transports like this one
-	if cancel == nil {
-		return
-	}
-	ctx, stop := context.WithCancelCause(c.Context)
-	c.Context, c.cancel = ctx, stop
-	go func() {
-		select {
-		case <-cancel:
-			cause := errRequestCanceled
-			if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) {
-				cause = context.DeadlineExceeded
-			}
-			stop(cause)
-		case <-ctx.Done():
-		}
-	}()
-}
-
-// cancelGrace is how long a call that met its deadline waits for req.Cancel,
-// which http.Client.Timeout closes at the same instant: without it net/http
-// would not add "Client.Timeout exceeded" to the error. On a machine so busy
-// that this wait itself ends late, http.Client's goroutine is late too, and the
-// wait is repeated, up to mostGraces times.
-const (
-	cancelGrace = 10 * time.Millisecond
-	mostGraces  = 20
-)
-
-// awaitCancel gives http.Client's timer the time to fire after err, a met
-// deadline.
-func awaitCancel(req *http.Request, err error) {
-	cancel := req.Cancel //nolint:staticcheck // see watchCancel
-	if cancel == nil || !errors.Is(err, context.DeadlineExceeded) {
-		return
-	}
-	for range mostGraces {
-		began := time.Now()
-		timer := time.NewTimer(cancelGrace)
-		select {
-		case <-cancel:
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
-		if time.Since(began) < cancelGrace+cancelGrace/10 {
-			return
-		}
-	}
 }
 
 // over returns the error of the call's context once it has ended: the deadline,

@@ -28,10 +28,9 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{
-		Client:    &http.Client{Transport: t, Timeout: cfg.Timeout, Jar: cfg.Jar},
-		transport: t,
-	}, nil
+	c := &Client{Client: &http.Client{Transport: t, Timeout: cfg.Timeout, Jar: cfg.Jar}, transport: t}
+	t.owner = c.Client
+	return c, nil
 }
 
 // Do is http.Client.Do.

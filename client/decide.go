@@ -83,7 +83,7 @@ func (r *result) retryable() bool {
 	case events.ClassTimeout:
 		return r.timeout
 	}
-	return r.unsent || pool.Recoverable(r.err)
+	return pool.Recoverable(r.err)
 }
 
 // cause names what a retry of r answers.

@@ -2,17 +2,22 @@ package client
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"io"
 	"math"
+	"net"
 	"net/http"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/breaker"
 	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/events/eventstest"
+	"github.com/plimsoll-http/plimsoll/pool"
 )
 
 // oneShot is a body without GetBody.
@@ -238,5 +243,36 @@ func TestBackoffStaysInItsBoundsAndDoesNotOverflow(t *testing.T) {
 		if d := backoff(&RetryPolicy{BaseDelay: math.MaxInt64, MaxDelay: math.MaxInt64}, n); d < 0 {
 			t.Errorf("retry %d: backoff %v", n, d)
 		}
+	}
+}
+
+func TestOnlyErrorsThatAnotherTryCanMendAreRetried(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		err   error
+		hits  int
+		class events.ErrorClass
+	}{
+		{"a cut connection", io.ErrUnexpectedEOF, 5, events.ClassEOF},
+		{"a reset connection", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, 5, events.ClassReset},
+		{"a dial that timed out", &pool.DialError{Phase: pool.PhaseConnect, Err: os.ErrDeadlineExceeded}, 5, events.ClassDial},
+		{"a refused connection", &pool.DialError{Phase: pool.PhaseConnect, Err: syscall.ECONNREFUSED}, 1, events.ClassDial},
+		{"an unknown authority", &pool.TLSHandshakeError{Err: x509.UnknownAuthorityError{}}, 1, events.ClassTLSHandshake},
+		{"a cancellation", context.Canceled, 1, events.ClassCanceled},
+		{"something else", errBoom, 1, events.ClassOther},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				hits := 0
+				r := newRig(t, Config{Base: roundTripper(func(*http.Request) (*http.Response, error) { hits++; return nil, row.err })}, statuses("200"))
+				_, _, err := r.get()
+				if !errors.Is(err, row.err) || hits != row.hits {
+					t.Errorf("%d attempts, error %v; want %d and %v", hits, err, row.hits, row.err)
+				}
+				if done := eventstest.One[events.CallDone](t, r.rec); done.Class != row.class {
+					t.Errorf("class %q, want %q", done.Class, row.class)
+				}
+			})
+		})
 	}
 }

@@ -23,6 +23,7 @@ type Transport struct {
 	throttles *budget.Throttles
 	retries   atomic.Bool // the kill switch of SetRetries
 	gen       atomic.Pointer[generation]
+	owner     *http.Client // the client that New made around it; nil without one; immutable
 
 	closing sync.Mutex    // held by Reload, Shutdown and Close; lock order: before everything else
 	old     []*generation // guarded by closing; retired ones whose calls still run
