@@ -40,6 +40,7 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	if b.over.CompareAndSwap(false, true) {
 		b.end(err)
 	}
+	awaitCancel(b.s.legacy, err)
 	return n, err
 }
 

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -113,6 +114,7 @@ func (x *exchange) fail(err error) (*http.Response, error) {
 	if x.attempt != nil && kindsOf(err)&kindUnsent != 0 {
 		x.attempt.NothingWritten = true
 	}
+	awaitCancel(x.req.Cancel, err)
 	return nil, err
 }
 
@@ -138,5 +140,24 @@ func (x *exchange) unwind() {
 		x.t.mu.Lock()
 		x.t.requestOver()
 		x.t.mu.Unlock()
+	}
+}
+
+// clientTimeoutGrace is how long a deadline waits for a request's Cancel.
+const clientTimeoutGrace = 10 * time.Millisecond
+
+// awaitCancel gives http.Client the time to notice that its Timeout has
+// passed. For a transport that is not an *http.Transport it sets both a
+// context deadline and Cancel, and says "Client.Timeout exceeded" only if
+// Cancel came first.
+func awaitCancel(cancel <-chan struct{}, err error) {
+	if cancel == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return
+	}
+	timer := time.NewTimer(clientTimeoutGrace)
+	defer timer.Stop()
+	select {
+	case <-cancel:
+	case <-timer.C:
 	}
 }

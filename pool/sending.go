@@ -20,8 +20,9 @@ type sending struct {
 	hooks   hooks
 	scheme  string // with addr, the request's origin
 	addr    string
-	closes  bool        // the request, or its response, ends the connection
-	putIdle func(error) // of the user's trace
+	closes  bool            // the request, or its response, ends the connection
+	putIdle func(error)     // of the user's trace
+	legacy  <-chan struct{} // the request's Cancel
 	body    responseBody
 }
 
@@ -59,7 +60,7 @@ func (s *sending) nothingWritten() bool {
 // or has been released; on error x.c is still held.
 func (x *exchange) send() (*http.Response, error) {
 	c := x.c
-	s := &sending{ctx: x.ctx, c: c, reqCtx: x.ctx, hooks: x.hooks, scheme: x.req.URL.Scheme, addr: x.addr}
+	s := &sending{ctx: x.ctx, c: c, reqCtx: x.ctx, hooks: x.hooks, scheme: x.req.URL.Scheme, addr: x.addr, legacy: x.req.Cancel}
 	switch {
 	case x.trace != nil:
 		trace := *x.trace

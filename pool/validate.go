@@ -17,7 +17,7 @@ func validate(req *http.Request) error {
 		return errors.New("pool: nil Request.Header")
 	}
 	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-		return fmt.Errorf("pool: unsupported protocol scheme %q: want http or https", req.URL.Scheme)
+		return fmt.Errorf("pool: want http or https: unsupported protocol scheme %q", req.URL.Scheme)
 	}
 	if err := validateFields("header", req.Header); err != nil {
 		return err
