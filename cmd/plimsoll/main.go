@@ -39,6 +39,8 @@ func commands() []command {
 	return []command{
 		{"get", "send one instrumented request and show the timeline of its events", runGet},
 		{"demo", "show a retry budget draining and refilling, live", runDemo},
+		{"dashboards", "write the Grafana dashboards", runDashboards},
+		{"rules", "write the Prometheus alert and recording rules", runRules},
 	}
 }
 

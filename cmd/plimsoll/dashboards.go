@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/plimsoll-http/plimsoll/dashboards"
+)
+
+// artefacts is what the commands dashboards and rules have in common.
+type artefacts struct {
+	name  string
+	what  string
+	write func(dir string, o dashboards.Options) error
+	check func(dir string, o dashboards.Options) error
+}
+
+func runDashboards(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	return artefacts{"dashboards", "dashboards", dashboards.Write, dashboards.Check}.run(args, stdout, stderr)
+}
+
+func runRules(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	return artefacts{"rules", "rules", dashboards.WriteRules, dashboards.CheckRules}.run(args, stdout, stderr)
+}
+
+func (a artefacts) run(args []string, stdout, stderr io.Writer) error {
+	o := dashboards.Options{Labels: map[string]string{}}
+	fs := flags(a.name, "-out DIR | -check DIR [flags]", stderr)
+	out := fs.String("out", "", "`DIR` to write the "+a.what+" and their provisioning into; it is made if absent")
+	check := fs.String("check", "", "say whether the files in `DIR` are what -out would write; status 1 if not")
+	fs.StringVar(&o.Datasource, "datasource", "", "`UID` of Grafana's Prometheus data source")
+	fs.StringVar(&o.TitlePrefix, "title-prefix", "", "`TEXT` before every title, alert group and folder")
+	fs.Func("label", "label `K=V` of the target that every query selects on; repeatable", func(s string) error {
+		k, v, ok := strings.Cut(s, "=")
+		if !ok || k == "" || v == "" {
+			return errors.New("use key=value, as in cluster=eu-1")
+		}
+		if _, given := o.Labels[k]; given {
+			return fmt.Errorf("label %q is given twice", k)
+		}
+		o.Labels[k] = v
+		return nil
+	})
+	fs.StringVar(&o.RunbookURL, "runbooks", "", "`URL` of the folder of the runbooks, without the last slash")
+	fs.IntVar(&o.Capacity, "capacity", 0, "capacity of the clients' retry budgets in `TOKENS`, for thresholds; 0: 500")
+	fs.DurationVar(&o.ScrapeInterval, "scrape-interval", 0, "how often Prometheus scrapes; 0: 15s")
+	if err := parse(fs, args, 0, 0); err != nil {
+		return err
+	}
+	if (*out == "") == (*check == "") {
+		return usagef("-out is %q and -check is %q: give one of them", *out, *check)
+	}
+	if *out != "" {
+		if err := a.write(*out, o); err != nil {
+			return usagef("%v", err)
+		}
+		fmt.Fprintf(stdout, "%s written to %s\n", a.what, *out)
+		return nil
+	}
+	err := a.check(*check, o)
+	var drift *dashboards.DriftError
+	switch {
+	case errors.As(err, &drift):
+		return err
+	case err != nil:
+		return usagef("%v", err)
+	}
+	fmt.Fprintf(stdout, "%s in %s are current\n", a.what, *check)
+	return nil
+}
