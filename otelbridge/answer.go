@@ -1,6 +1,7 @@
 package otelbridge
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,12 +67,14 @@ func (a answer) attributes() []attribute.KeyValue {
 
 // answered holds what is reported for one answer, made once.
 type answered struct {
+	answer answer
 	record []metric.RecordOption
 	span   []attribute.KeyValue // nil for the two that stand for many
 }
 
 // recent is the bounded set of a scope's answers. Lookups take no lock.
 type recent struct {
+	first atomic.Pointer[answered]             // the first of known: mostly the common one
 	known atomic.Pointer[map[answer]*answered] // replaced, never changed
 
 	// rest are the two that stand for success and failure past the bound.
@@ -101,6 +104,9 @@ func (c *combinations) take() bool {
 // get returns what to report for a. Past the bound it is one of the two
 // answers that stand for the rest.
 func (r *recent) get(a answer, common []attribute.KeyValue, shared *combinations) *answered {
+	if got := r.first.Load(); got != nil && got.answer == a {
+		return got
+	}
 	if m := r.known.Load(); m != nil {
 		if got := (*m)[a]; got != nil {
 			return got
@@ -131,14 +137,14 @@ func (r *recent) get(a answer, common []attribute.KeyValue, shared *combinations
 	span := a.attributes()
 	method := attribute.String(catalog.KeyMethod, a.method)
 	got := &answered{
+		answer: a,
 		record: []metric.RecordOption{with(common, append([]attribute.KeyValue{method}, span...)...)},
 		span:   span,
 	}
-	next := make(map[answer]*answered, len(known)+1)
-	for k, v := range known {
-		next[k] = v
+	if len(known) == 0 {
+		r.first.Store(got)
 	}
-	next[a] = got
+	next := extended(known, a, got)
 	r.known.Store(&next)
 	return got
 }
@@ -151,24 +157,24 @@ func restOf(failed bool, common []attribute.KeyValue) *answered {
 	return &answered{record: []metric.RecordOption{with(common, kvs...)}}
 }
 
-// methods is the set of known request methods.
-type methods map[string]struct{}
+// methods are the known request methods, the frequent ones first.
+type methods []string
 
 // knownMethods reads the comma-separated, case-sensitive list of
 // OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS; an empty one means the methods of
 // the HTTP conventions.
 func knownMethods(list string) methods {
-	known := methods{}
+	var known methods
 	for _, name := range strings.Split(list, ",") {
 		if name = strings.TrimSpace(name); name != "" {
-			known[name] = struct{}{}
+			known = append(known, name)
 		}
 	}
 	if len(known) == 0 {
-		for _, name := range catalog.Methods() {
-			known[name] = struct{}{}
-		}
+		known = catalog.Methods()
 	}
+	frequent := []string{http.MethodPut, http.MethodPost, http.MethodGet}
+	slices.SortStableFunc(known, func(a, b string) int { return slices.Index(frequent, b) - slices.Index(frequent, a) })
 	return known
 }
 
@@ -176,10 +182,12 @@ func knownMethods(list string) methods {
 // as in net/http.
 func (m methods) canonical(method string) string {
 	if method == "" {
-		method = "GET"
+		return m.canonical(http.MethodGet)
 	}
-	if _, ok := m[method]; ok {
-		return method
+	for _, known := range m {
+		if known == method {
+			return method
+		}
 	}
 	return catalog.Unknown
 }

@@ -2,13 +2,11 @@ package otelbridge
 
 import (
 	"context"
-	"net/http"
 	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/plimsoll-http/plimsoll/events"
@@ -22,12 +20,15 @@ type attempt struct {
 	b         *Bridge
 	call      *call      // nil if the attempt came without one
 	span      trace.Span // nil without spans
-	recording bool
-	method    string     // as reported
-	conns     *connSpans // nil without ConnTrace
+	recording bool       // the span is recorded
+	told      bool       // the span has the attributes of its start
 
-	ended atomic.Bool  // the span has ended
+	method, route string // as the event gave them
+	url           events.URL
+
+	conns *connSpans   // nil without ConnTrace
 	stale atomic.Int64 // when the first connection was found dead, in Unix nanoseconds; 0: none
+	ended atomic.Bool  // the span has ended
 }
 
 func (a *attempt) Value(key any) any {
@@ -49,36 +50,25 @@ func (b *Bridge) attemptOf(ctx context.Context) *attempt {
 	return a
 }
 
-// end ends what of the attempt is still open when its call or the next attempt
-// says that it is over.
-func (a *attempt) end() {
-	if a.span != nil && a.ended.CompareAndSwap(false, true) {
-		a.span.End()
-	}
-	if a.conns != nil {
-		a.conns.end()
-	}
-}
-
 func (b *Bridge) attemptStarted(ctx context.Context, e events.AttemptStarted) context.Context {
 	if b.tracer == nil && b.in == nil {
 		b.inject(ctx, e.Client, e.Header)
 		return nil
 	}
-	c := b.callOf(ctx)
-	a := b.newAttempt(ctx, c)
-	a.method = b.methods.canonical(e.Method)
+	a := b.newAttempt(ctx)
+	a.method, a.route, a.url = e.Method, e.Route, e.URL
 	if b.tracer != nil {
-		b.startAttempt(ctx, a, &e)
+		b.startAttempt(a, &e)
 	}
 	b.inject(a, e.Client, e.Header)
 	return a
 }
 
-// newAttempt returns the state for an attempt of c, and ends what the attempt
-// before it left open.
-func (b *Bridge) newAttempt(ctx context.Context, c *call) *attempt {
+// newAttempt returns the state for an attempt of the call that ctx is inside
+// of, and ends what the attempt before it left open.
+func (b *Bridge) newAttempt(ctx context.Context) *attempt {
 	var a *attempt
+	c := b.callOf(ctx)
 	switch {
 	case c == nil:
 		a = &attempt{}
@@ -94,46 +84,54 @@ func (b *Bridge) newAttempt(ctx context.Context, c *call) *attempt {
 	return a
 }
 
-func (b *Bridge) startAttempt(ctx context.Context, a *attempt, e *events.AttemptStarted) {
-	name := b.nameOf(ctx, a.method, e)
-	sc := startPool.Get().(*startScratch)
-	sc.attrs[0] = attribute.String(catalog.KeyMethod, a.method)
-	common := b.scopeOf(ctx, &e.Meta).attributesOf(&e.Meta)
-	sc.attrs[1], sc.attrs[2] = common[1], common[2]
-	opts := append(sc.opts[:0], kindClient)
-	// The URL costs allocations. Where the call's span is not recorded,
-	// hardly any sampler records the attempt's, so that it is added after.
-	withURL := a.call == nil || a.call.recording
-	if withURL {
-		sc.attrs[3] = attribute.String(catalog.KeyURLFull, e.URL.String())
-		opts = append(opts, sc.four)
-	} else {
-		opts = append(opts, sc.three)
+// end ends what of the attempt is still open when its call or the next attempt
+// says that it is over.
+func (a *attempt) end() {
+	if a.span != nil && a.ended.CompareAndSwap(false, true) {
+		a.span.End()
 	}
-	if e.Route != "" {
-		opts = append(opts, trace.WithAttributes(attribute.String(catalog.KeyURLTemplate, e.Route)))
+	if a.conns != nil {
+		a.conns.end()
 	}
-	if a.method == catalog.Unknown {
-		opts = append(opts, trace.WithAttributes(attribute.String(catalog.KeyMethodOriginal, e.Method)))
+}
+
+var kindClient = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient)}
+
+func (b *Bridge) startAttempt(a *attempt, e *events.AttemptStarted) {
+	opts := kindClient
+	if b.early {
+		a.told = true
+		kvs := a.identity(nil, b.scopeIn(a, a.call, &e.Meta).attributesOf(&e.Meta))
+		opts = []trace.SpanStartOption{kindClient[0], trace.WithAttributes(kvs...)}
 	}
-	a.Context, a.span = b.tracer.Start(ctx, name, opts...)
-	sc.release()
+	a.Context, a.span = b.tracer.Start(a.Context, b.nameOf(a, e), opts...)
 	a.recording = a.span.IsRecording()
-	if a.recording && !withURL {
-		a.span.SetAttributes(attribute.String(catalog.KeyURLFull, e.URL.String()))
-	}
 	if a.recording && b.provider != nil {
 		a.Context, a.conns = traceConns(a.Context, b.provider)
 	}
 }
 
+// identity appends the attributes that an attempt's span has from its start.
+func (a *attempt) identity(kvs, common []attribute.KeyValue) []attribute.KeyValue {
+	method := a.b.methods.canonical(a.method)
+	kvs = append(kvs, attribute.String(catalog.KeyMethod, method), common[1], common[2], attribute.String(catalog.KeyURLFull, a.url.String()))
+	if a.route != "" {
+		kvs = append(kvs, attribute.String(catalog.KeyURLTemplate, a.route))
+	}
+	if method == catalog.Unknown {
+		kvs = append(kvs, attribute.String(catalog.KeyMethodOriginal, a.method))
+	}
+	return kvs
+}
+
 // nameOf returns the name of an attempt's span.
-func (b *Bridge) nameOf(ctx context.Context, method string, e *events.AttemptStarted) (name string) {
+func (b *Bridge) nameOf(ctx context.Context, e *events.AttemptStarted) (name string) {
 	if b.spanName != nil {
 		if name = b.customName(ctx, e); name != "" {
 			return name
 		}
 	}
+	method := b.methods.canonical(e.Method)
 	if method == catalog.Unknown {
 		method = "HTTP"
 	}
@@ -153,27 +151,14 @@ func (b *Bridge) customName(ctx context.Context, e *events.AttemptStarted) (name
 	return b.spanName(*e)
 }
 
-// inject writes the span context and the baggage of ctx into the attempt's own
-// header.
-func (b *Bridge) inject(ctx context.Context, client string, header http.Header) {
-	if header == nil {
-		return
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			b.panicked(ctx, client, v)
-		}
-	}()
-	b.propagator.Inject(ctx, propagation.HeaderCarrier(header))
-}
-
 func (b *Bridge) attemptDone(ctx context.Context, e events.AttemptDone) {
-	s := b.scopeOf(ctx, &e.Meta)
 	a := b.attemptOf(ctx)
+	var c *call
 	method := catalog.Unknown
 	if a != nil {
-		method = a.method
+		c, method = a.call, b.methods.canonical(a.method)
 	}
+	s := b.scopeIn(ctx, c, &e.Meta)
 	ans := answerOf(method, &e)
 	got := s.recent.get(ans, s.common, &b.shared)
 	if b.in != nil && b.in.requestDuration.Enabled(ctx) {
@@ -183,17 +168,7 @@ func (b *Bridge) attemptDone(ctx context.Context, e events.AttemptDone) {
 		return
 	}
 	if a.recording {
-		span := got.span
-		if span == nil {
-			span = ans.attributes()
-		}
-		if e.Resend > 0 {
-			span = append(span[:len(span):len(span)], attribute.Int(catalog.KeyResendCount, e.Resend))
-		}
-		a.span.SetAttributes(span...)
-		if ans.failed() {
-			a.span.SetStatus(codes.Error, string(e.Class))
-		}
+		a.finish(&e, s, ans, got)
 	}
 	a.span.End()
 	if a.conns != nil && e.Class != "" {
@@ -201,25 +176,32 @@ func (b *Bridge) attemptDone(ctx context.Context, e events.AttemptDone) {
 	}
 }
 
-var kindClient = trace.WithSpanKind(trace.SpanKindClient)
-
-// startScratch holds the options of one Start. A TracerProvider may not keep
-// them: the API gives it no way to but to copy what is in them.
-type startScratch struct {
-	attrs       [4]attribute.KeyValue // method, address, port, URL
-	three, four trace.SpanStartOption // over attrs
-	opts        [4]trace.SpanStartOption
+// finish gives the span its attributes and its status.
+func (a *attempt) finish(e *events.AttemptDone, s *scope, ans answer, got *answered) {
+	scratch := attributePool.Get().(*[]attribute.KeyValue)
+	kvs := (*scratch)[:0]
+	if !a.told {
+		kvs = a.identity(kvs, s.attributesOf(&e.Meta))
+	}
+	if got.span != nil {
+		kvs = append(kvs, got.span...)
+	} else {
+		kvs = append(kvs, ans.attributes()...)
+	}
+	if e.Resend > 0 {
+		kvs = append(kvs, attribute.Int(catalog.KeyResendCount, e.Resend))
+	}
+	a.span.SetAttributes(kvs...)
+	if ans.failed() {
+		a.span.SetStatus(codes.Error, string(e.Class))
+	}
+	*scratch = kvs
+	attributePool.Put(scratch)
 }
 
-var startPool = sync.Pool{New: func() any {
-	sc := &startScratch{}
-	sc.three = trace.WithAttributes(sc.attrs[:3]...)
-	sc.four = trace.WithAttributes(sc.attrs[:4]...)
-	return sc
+// attributePool holds slices for SetAttributes, which copies what it is given.
+// What was in them, redacted as spans are, stays until they are used again.
+var attributePool = sync.Pool{New: func() any {
+	kvs := make([]attribute.KeyValue, 0, 10)
+	return &kvs
 }}
-
-func (sc *startScratch) release() {
-	clear(sc.attrs[:]) // holds the caller's strings
-	clear(sc.opts[:])
-	startPool.Put(sc)
-}

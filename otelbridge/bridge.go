@@ -34,6 +34,7 @@ type Bridge struct {
 	methods    methods
 	spanName   func(events.AttemptStarted) string
 	onPanic    func(any)
+	early      bool // Config.StartAttributes
 
 	scopes *registry[scope]
 	places *registry[place]
@@ -47,6 +48,7 @@ type Bridge struct {
 	mu           sync.Mutex
 	observations []*observation // guarded by mu
 	closed       bool           // guarded by mu
+	collecting   int            // guarded by mu: collections that may read observations
 }
 
 // New returns a Bridge for cfg. An error names the field that is wrong, or
@@ -61,6 +63,7 @@ func New(cfg Config) (*Bridge, error) {
 		methods:    knownMethods(os.Getenv("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS")),
 		spanName:   cfg.SpanName,
 		onPanic:    cfg.OnPanic,
+		early:      cfg.StartAttributes,
 		scopes:     newRegistry(limit, newScope),
 		places:     newRegistry(limit, newPlace),
 		owners:     newRegistry(limit, newOwner),
@@ -159,14 +162,21 @@ func (b *Bridge) newHooks() *events.Hooks {
 }
 
 // Close ends every observation. Spans that have begun still end, and hooks may
-// still be called. It is idempotent.
+// still be called. It is idempotent. It does not wait for a reader that is
+// collecting: that one may still read its sources.
 func (b *Bridge) Close() error {
 	b.mu.Lock()
-	closed := b.closed
+	closed, busy := b.closed, b.collecting > 0
 	b.closed = true
 	b.observations = nil
 	b.mu.Unlock()
-	if closed || b.registration == nil {
+	switch {
+	case closed || b.registration == nil:
+		return nil
+	case busy:
+		// The SDK holds its lock while it collects. A source may wait for a
+		// lock that the caller of Close holds.
+		go b.registration.Unregister() //nolint:errcheck // nothing can be done about it
 		return nil
 	}
 	return b.registration.Unregister()
@@ -174,7 +184,12 @@ func (b *Bridge) Close() error {
 
 // scopeOf returns the scope of what m says, its counters born.
 func (b *Bridge) scopeOf(ctx context.Context, m *events.Meta) *scope {
-	if c := b.callOf(ctx); c != nil && c.is(m) {
+	return b.scopeIn(ctx, b.callOf(ctx), m)
+}
+
+// scopeIn returns the scope of what m says inside c, which may be nil.
+func (b *Bridge) scopeIn(ctx context.Context, c *call, m *events.Meta) *scope {
+	if c != nil && c.scope.is(m) {
 		return c.scope
 	}
 	return b.scope(ctx, m.Client, m.Origin, m.Partition)
@@ -182,8 +197,9 @@ func (b *Bridge) scopeOf(ctx context.Context, m *events.Meta) *scope {
 
 func (b *Bridge) scope(ctx context.Context, client, origin, partition string) *scope {
 	s := b.scopes.get(normal(client, origin, partition))
-	if b.in != nil {
+	if b.in != nil && s.adds.Load() == nil {
 		s.born(ctx, b.in, s.common, ofPartition, ofClient)
+		b.owner(ctx, client) // born with its first partition
 	}
 	return s
 }

@@ -26,15 +26,12 @@ type call struct {
 	context.Context // the caller's, with the call's span
 
 	b         *Bridge
-	span      trace.Span // nil without spans
-	recording bool       // the span is recorded
+	span      trace.Span  // nil without spans
+	recording bool        // the span is recorded
+	done      atomic.Bool // the span has ended
 	scope     *scope
-
-	client, origin, partition string // of the call's events
-
-	done    atomic.Bool             // the span has ended
-	current atomic.Pointer[attempt] // the last attempt that was started
-	first   attempt                 // the state of the first attempt, so that it needs no allocation
+	current   atomic.Pointer[attempt] // the last attempt that was started
+	first     attempt                 // the state of the first attempt, so that it needs no allocation
 }
 
 func (c *call) Value(key any) any {
@@ -52,11 +49,6 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// is reports whether m is about what the call is about.
-func (c *call) is(m *events.Meta) bool {
-	return c.origin == m.Origin && c.partition == m.Partition && c.client == m.Client
-}
-
 func (b *Bridge) callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{b}).(*call)
 	return c
@@ -64,30 +56,29 @@ func (b *Bridge) callOf(ctx context.Context) *call {
 
 func (b *Bridge) callStarted(ctx context.Context, e events.CallStarted) context.Context {
 	c := &call{
-		Context:   ctx,
-		b:         b,
-		scope:     b.scope(ctx, e.Client, e.Origin, e.Partition),
-		client:    e.Client,
-		origin:    e.Origin,
-		partition: e.Partition,
+		Context: ctx,
+		b:       b,
+		scope:   b.scope(ctx, e.Client, e.Origin, e.Partition),
 	}
-	b.owner(ctx, e.Client)
 	if b.tracer != nil {
-		start := c.scope.start
-		if c.scope.other {
-			start = []trace.SpanStartOption{trace.WithAttributes(c.scope.attributesOf(&e.Meta)...)}
-		}
-		c.Context, c.span = b.tracer.Start(ctx, catalog.SpanCall, start...)
+		// All attributes come at the end, in one piece: no convention asks for
+		// them here, and the SDK would copy them three times.
+		c.Context, c.span = b.tracer.Start(ctx, catalog.SpanCall)
 		c.recording = c.span.IsRecording()
 	}
 	return c
 }
 
 func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
-	s := b.scopeOf(ctx, &e.Meta)
+	c := b.callOf(ctx)
+	s := b.scopeIn(ctx, c, &e.Meta)
 	if b.in != nil {
 		if b.in.callDuration.Enabled(ctx) {
-			if opts := s.outcome[e.Outcome]; opts != nil {
+			opts := s.ok
+			if e.Outcome != events.OutcomeOK {
+				opts = s.outcome[e.Outcome]
+			}
+			if opts != nil {
 				b.in.callDuration.Record(ctx, e.Duration.Seconds(), opts...)
 			}
 		}
@@ -95,7 +86,6 @@ func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
 			s.add(ctx, b.in, seriesKey{id: callEscapes, a: skipOrNone(e.Skipped)}, 1)
 		}
 	}
-	c := b.callOf(ctx)
 	if c == nil || c.span == nil || !c.done.CompareAndSwap(false, true) {
 		return
 	}
@@ -103,10 +93,10 @@ func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
 		a.end()
 	}
 	if c.recording {
-		if e.Outcome == events.OutcomeOK && e.Attempts == 1 && e.Recoveries == 0 && e.Skipped == "" && e.Class == "" {
-			c.span.SetAttributes(s.ok...)
+		if e.Outcome == events.OutcomeOK && e.Attempts == 1 && e.Recoveries == 0 && e.Skipped == "" && e.Class == "" && !s.other {
+			c.span.SetAttributes(s.healthy...)
 		} else {
-			c.span.SetAttributes(callAttributes(&e)...)
+			c.span.SetAttributes(callAttributes(s.attributesOf(&e.Meta), &e)...)
 		}
 		if e.Outcome == events.OutcomeEscaped || e.Outcome == events.OutcomeRejected {
 			c.span.SetStatus(codes.Error, string(e.Class))
@@ -116,11 +106,12 @@ func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
 }
 
 // callAttributes are those that a call's span gets at its end.
-func callAttributes(e *events.CallDone) []attribute.KeyValue {
-	kvs := make([]attribute.KeyValue, 0, 5)
-	kvs = append(kvs,
-		attribute.String(catalog.KeyOutcome, string(e.Outcome)),
-		attribute.Int(catalog.KeyAttempts, e.Attempts))
+func callAttributes(common []attribute.KeyValue, e *events.CallDone) []attribute.KeyValue {
+	kvs := append(make([]attribute.KeyValue, 0, len(common)+5), common...)
+	kvs = append(kvs, attribute.String(catalog.KeyOutcome, string(e.Outcome)))
+	if e.Attempts != 1 {
+		kvs = append(kvs, attribute.Int(catalog.KeyAttempts, e.Attempts))
+	}
 	if e.Recoveries > 0 {
 		kvs = append(kvs, attribute.Int(catalog.KeyRecoveries, e.Recoveries))
 	}

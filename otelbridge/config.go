@@ -41,6 +41,12 @@ type Config struct {
 	// be called concurrently; if it panics, the default is used and the panic
 	// is counted like a propagator's.
 	SpanName func(events.AttemptStarted) string
+	// StartAttributes gives the span of an attempt its method, address, port
+	// and URL when it starts, and not when it ends, so that samplers and span
+	// processors see them. Name and kind they see in any case. The HTTP
+	// conventions recommend it where sampling depends on them; it costs about
+	// a twentieth of a sampled call.
+	StartAttributes bool
 	// OnPanic gets what a propagator, a SpanName function or a source
 	// panicked with, on the goroutine on which it did. Nil: it is counted only.
 	OnPanic func(any)

@@ -20,9 +20,10 @@
 // outside a call they become INTERNAL spans without length. A call's span is a
 // child of the caller's.
 //
-// url.full has neither credentials nor query. Where the span of the call is not
-// recorded, url.full is left out of what a sampler sees of the attempt's span
-// and is added afterwards, since forming it costs more than the rest.
+// url.full has neither credentials nor query. The attributes of a span are
+// given in one piece when it ends, which is what makes two spans per call
+// affordable; a sampler sees name and kind. Config.StartAttributes gives those
+// that the HTTP conventions name for sampling at the start.
 //
 // The request method is known if it is in
 // OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS (a comma-separated list, read by
@@ -57,7 +58,6 @@
 // counted in plimsoll.hook.panics and handed to Config.OnPanic; the call goes
 // on. Panics inside the SDK, such as of a sampler, are not recovered.
 //
-// [Bridge.Close] and the stop functions of [Bridge.Observe] must not be called
-// under a lock that a source takes: a reader that is collecting holds the SDK's
-// lock while it calls the sources.
+// [Bridge.Close] and the stop functions of [Bridge.Observe] wait for no reader,
+// so they may be called under a lock that a source takes.
 package otelbridge

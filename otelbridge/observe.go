@@ -59,8 +59,18 @@ type collection struct {
 // counted, handed to OnPanic and left out.
 func (b *Bridge) collect(ctx context.Context, out metric.Observer) error {
 	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return nil
+	}
 	all := b.observations
+	b.collecting++
 	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.collecting--
+	}()
 	c := &collection{
 		b:        b,
 		tokens:   map[*scope]TokenLevel{},

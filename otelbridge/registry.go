@@ -18,11 +18,17 @@ type registry[V any] struct {
 	max    int
 	create func(key scopeKey, other bool) *V
 
+	first  atomic.Pointer[entry[V]]        // the first of byKey: many clients have no other
 	byKey  atomic.Pointer[map[scopeKey]*V] // replaced, never changed
 	others atomic.Pointer[map[string]*V]   // by client; replaced, never changed
 	full   atomic.Bool                     // byKey holds max entries
 
 	mu sync.Mutex // guards the replacing
+}
+
+type entry[V any] struct {
+	key   scopeKey
+	value *V
 }
 
 // newRegistry returns an empty registry that makes its scopes with create,
@@ -36,6 +42,9 @@ func newRegistry[V any](limit int, create func(key scopeKey, other bool) *V) *re
 
 // get returns the scope of key, or the one that takes the rest.
 func (r *registry[V]) get(key scopeKey) *V {
+	if e := r.first.Load(); e != nil && e.key == key {
+		return e.value
+	}
 	if v := (*r.byKey.Load())[key]; v != nil {
 		return v
 	}
@@ -62,6 +71,9 @@ func (r *registry[V]) add(key scopeKey) *V {
 	v := byKey[lower]
 	if v == nil {
 		v = r.create(lower, false)
+	}
+	if len(byKey) == 0 {
+		r.first.Store(&entry[V]{key, v})
 	}
 	next := extended(byKey, key, v)
 	r.byKey.Store(&next)

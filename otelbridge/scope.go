@@ -5,7 +5,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
@@ -14,24 +13,25 @@ import (
 // scope holds what is reported for one partition of a client: attribute sets
 // and option slices, made once.
 type scope struct {
+	key    scopeKey
 	common []attribute.KeyValue
 	other  bool // stands for several partitions, so that no span may use common
 
 	record  []metric.RecordOption // the common attributes alone
 	observe []metric.ObserveOption
 	outcome map[events.Outcome][]metric.RecordOption
+	ok      []metric.RecordOption     // of outcome
 	cut     [2][]metric.RecordOption  // by plimsoll.truncated
 	state   [3][]metric.ObserveOption // by breaker state
 	recent  recent
 
-	start []trace.SpanStartOption // of the call's span
-	ok    []attribute.KeyValue    // of the span of a call whose first attempt did
+	healthy []attribute.KeyValue // of the span of a call whose first attempt did
 
 	series
 }
 
 func newScope(key scopeKey, other bool) *scope {
-	s := &scope{common: commonAttributes(key, other), other: other, outcome: map[events.Outcome][]metric.RecordOption{}}
+	s := &scope{key: key, common: commonAttributes(key, other), other: other, outcome: map[events.Outcome][]metric.RecordOption{}}
 	bare := with(s.common)
 	s.record = []metric.RecordOption{bare}
 	s.observe = []metric.ObserveOption{bare}
@@ -44,9 +44,16 @@ func newScope(key scopeKey, other bool) *scope {
 	for i, st := range events.BreakerStates() {
 		s.state[i] = []metric.ObserveOption{with(s.common, attribute.String(catalog.KeyBreakerState, st.String()))}
 	}
-	s.start = []trace.SpanStartOption{trace.WithAttributes(s.common...)}
-	s.ok = callAttributes(&events.CallDone{Outcome: events.OutcomeOK, Attempts: 1})
+	s.ok = s.outcome[events.OutcomeOK]
+	s.healthy = callAttributes(s.common, &events.CallDone{Outcome: events.OutcomeOK, Attempts: 1})
 	return s
+}
+
+// is reports whether m is about the scope. It may say no where only the
+// registry knows.
+func (s *scope) is(m *events.Meta) bool {
+	k := &s.key
+	return !s.other && m.Origin == k.origin && m.Client == k.client && (m.Partition == k.partition || k.partition == "" && m.Partition == m.Origin)
 }
 
 // with returns the option for the common attributes and more.

@@ -15,7 +15,7 @@ type mark struct {
 	span trace.Span
 	name string
 	at   trace.SpanEventOption // of a span of its own; nil for a span event
-	meta *events.Meta
+	meta events.Meta
 }
 
 // mark finds where an event belongs: to the span of the attempt or else of the
@@ -38,7 +38,7 @@ func (b *Bridge) mark(ctx context.Context, m *events.Meta, name string) (mark, b
 		span.End()
 		return mark{}, false
 	}
-	return mark{span: span, name: name, at: at, meta: m}, true
+	return mark{span: span, name: name, at: at, meta: *m}, true
 }
 
 func (k mark) put(kvs ...attribute.KeyValue) {
@@ -46,7 +46,7 @@ func (k mark) put(kvs ...attribute.KeyValue) {
 		k.span.AddEvent(k.name, trace.WithAttributes(kvs...))
 		return
 	}
-	k.span.SetAttributes(spanCommon(k.meta)...)
+	k.span.SetAttributes(spanCommon(&k.meta)...)
 	k.span.SetAttributes(kvs...)
 	k.span.End(k.at)
 }

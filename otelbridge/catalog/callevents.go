@@ -19,7 +19,7 @@ var callEvents = []Event{
 		Name: "CallDone", Form: CallSpan, Span: SpanCall, Metrics: []string{CallDuration, CallEscapes},
 		Attributes: []Attribute{
 			attrOutcome,
-			spanAttr(KeyAttempts, Int, "Attempts that were sent."),
+			optional(spanAttr(KeyAttempts, Int, "Attempts that were sent. Left out when 1.")),
 			optional(spanAttr(KeyRecoveries, Int, "Resends on other connections, over all attempts.")),
 			optional(closed(KeySkipReason, events.SkipReasons(), "Why the last wanted retry was not armed.")),
 			spanErrorType,

@@ -70,7 +70,7 @@ var breakerEvents = []Event{
 	{
 		Name: "BreakerChanged", Form: SpanEvent, Span: EventBreakerChanged, Metrics: []string{BreakerTransitions, BreakerState, BreakerCooldown},
 		Attributes: []Attribute{
-			attrFrom, attrTo, attrMoved,
+			attrFrom, attrTo, closed(KeyCause, events.BreakerCauses(), "What caused the transition."),
 			optional(spanAttr(KeyBreakerCooldown, Float, "Cooldown of the opening.")),
 			optional(spanAfter),
 		},

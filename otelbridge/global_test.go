@@ -1,0 +1,50 @@
+package otelbridge_test
+
+import (
+	"net/http"
+	"testing"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/plimsoll-http/plimsoll/events"
+	"github.com/plimsoll-http/plimsoll/otelbridge"
+	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
+)
+
+// The global providers can be set once per process, so this is the only test
+// that does.
+func TestGlobalProvidersMayBeSetAfterTheFirstCall(t *testing.T) {
+	b, err := otelbridge.New(otelbridge.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	spans, reader := tracetest.NewInMemoryExporter(), sdkmetric.NewManualReader()
+	r := &rig{t: t, bridge: b, hooks: b.Hooks(), spans: spans, reader: reader}
+	r.call(meta, 200)
+
+	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	otel.SetTextMapPropagator(propagation.TraceContext{})
+	r.observed(meta)
+	r.call(meta, 200)
+
+	if n := len(spans.GetSpans()); n != 2 {
+		t.Errorf("%d spans after the provider is set, want the second call's 2", n)
+	}
+	if got := r.value(catalog.CallEscapes, attribute.String(catalog.KeySkipReason, catalog.None)); got != 0 {
+		t.Errorf("%s is %v, want 0: born once the provider takes measurements", catalog.CallEscapes, got)
+	}
+	if got := r.value(catalog.BudgetTokens); got != 490 {
+		t.Errorf("%s is %v, want 490", catalog.BudgetTokens, got)
+	}
+	ctx := r.callStarted(t.Context())
+	if _, header := r.attemptStarted(ctx, 1, func(e *events.AttemptStarted) { e.Header = http.Header{} }); header.Get("traceparent") == "" {
+		t.Error("no traceparent after the propagator is set")
+	}
+}

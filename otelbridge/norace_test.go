@@ -1,0 +1,5 @@
+//go:build !race
+
+package otelbridge_test
+
+const raceEnabled = false
