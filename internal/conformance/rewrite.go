@@ -61,6 +61,20 @@ func over(tr *http.Transport) *poolOver {
 	return o
 }
 
+// via returns the pool over rt if there is one.
+func via(rt http.RoundTripper) http.RoundTripper {
+	if tr, ok := rt.(*http.Transport); ok {
+		if o := over(tr); o != nil {
+			return o
+		}
+	}
+	return rt
+}
+
+func roundTrip(rt http.RoundTripper, req *http.Request) (*http.Response, error) {
+	return via(rt).RoundTrip(req)
+}
+
 // idleConns tells what http.Transport's idle map would hold.
 func idleConns(tr *http.Transport) map[string]int {
 	idle := map[string]int{}
@@ -163,10 +177,12 @@ var methods = map[string]string{
 	"IdleConnCountForTesting":      "idleCount",
 	"IdleConnKeyCountForTesting":   "idleKeyCount",
 	"NumPendingRequestsForTesting": "pending",
+	"RoundTrip":                    "roundTrip",
 }
 
 // reachThrough turns x.Transport.(*Transport) into base(x.Transport), and
-// x.Method() of methods into function(x).
+// x.Method() of methods into function(x), and Client{Transport: x} into
+// Client{Transport: via(x)}.
 func reachThrough(n ast.Node) bool {
 	replace := func(e *ast.Expr) {
 		switch x := (*e).(type) {
@@ -190,6 +206,17 @@ func reachThrough(n ast.Node) bool {
 		if len(x.Lhs) == len(x.Rhs) { // without ", ok"
 			for i := range x.Rhs {
 				replace(&x.Rhs[i])
+			}
+		}
+	case *ast.CompositeLit:
+		id, ok := x.Type.(*ast.Ident)
+		if !ok || id.Name != "Client" {
+			break
+		}
+		for _, elt := range x.Elts {
+			kv := elt.(*ast.KeyValueExpr)
+			if kv.Key.(*ast.Ident).Name == "Transport" {
+				kv.Value = &ast.CallExpr{Fun: ast.NewIdent("via"), Args: []ast.Expr{kv.Value}}
 			}
 		}
 	case *ast.BinaryExpr:
