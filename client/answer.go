@@ -21,7 +21,8 @@ func (c *call) give(r result) (*http.Response, error) {
 // answer hands a response to the caller. The call ends with its body.
 func (c *call) answer(resp *http.Response) (*http.Response, error) {
 	status := resp.StatusCode
-	if c.report.Attempts == 1 && status >= 200 && status <= 399 {
+	again := c.report.Attempts > 1 || c.before() > 0
+	if !again && status >= 200 && status <= 399 {
 		c.replenish()
 	}
 	c.count()
@@ -29,7 +30,7 @@ func (c *call) answer(resp *http.Response) (*http.Response, error) {
 	switch {
 	case events.RetryableStatus(status):
 		outcome = events.OutcomeEscaped
-	case c.report.Attempts > 1 || c.report.Recoveries > 0:
+	case again || c.report.Recoveries > 0:
 		outcome = events.OutcomeRecovered
 	}
 	return c.deliver(resp, outcome, "")

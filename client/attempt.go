@@ -48,6 +48,7 @@ type result struct {
 	timeout bool              // an attempt timeout, or the transport's own header timeout
 	after   time.Duration     // Retry-After
 	asked   bool              // after is valid
+	dropped bool              // a stream's connection ended by err, or could not be made again
 }
 
 func (r *result) status() int {
@@ -92,14 +93,13 @@ func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
 			}
 		}
 	}
-	cfg := &c.t.cfg
-	if cfg.AttemptTimeout > 0 || cfg.BodyIdleTimeout > 0 {
+	if c.bounds.attempt > 0 || c.bounds.idle > 0 {
 		a.Context, a.cancel = context.WithCancelCause(a.Context)
 	}
-	if cfg.AttemptTimeout > 0 {
-		a.timer = startHeaderTimer(a, cfg.AttemptTimeout)
+	if c.bounds.attempt > 0 {
+		a.timer = startHeaderTimer(a, c.bounds.attempt)
 	}
-	if cfg.AttemptTimeout > 0 || cfg.Breaker != nil {
+	if c.bounds.attempt > 0 || c.t.cfg.Breaker != nil {
 		a.conn.Queueing = a.queueing
 	}
 	req := c.req.WithContext(a)
@@ -197,7 +197,7 @@ func (c *call) classify(a *attempt, r *result, timedOut bool) {
 			r.class = events.ClassTimeout
 		}
 	case timedOut:
-		r.err = &attemptTimeoutError{c.t.cfg.AttemptTimeout}
+		r.err = &attemptTimeoutError{c.bounds.attempt}
 		r.class, r.timeout = events.ClassTimeout, true
 	case errors.As(r.err, &wait):
 		r.class, r.queued = events.ClassTimeout, true
@@ -205,6 +205,7 @@ func (c *call) classify(a *attempt, r *result, timedOut bool) {
 		r.class = pool.ClassOf(r.err)
 		r.timeout = r.class == events.ClassTimeout
 		r.unsent = a.conn.NothingWritten || pool.Unprocessed(r.err)
+		r.dropped = c.stream != nil && c.stream.redials(r.class)
 	}
 }
 

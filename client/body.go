@@ -14,11 +14,10 @@ import (
 // guardResponse puts BodyIdleTimeout and MaxResponseBytes around the body of
 // resp, before anybody reads it.
 func (c *call) guardResponse(a *attempt, resp *http.Response) {
-	cfg := &c.t.cfg
-	if resp.StatusCode == http.StatusSwitchingProtocols || resp.Body == http.NoBody || cfg.BodyIdleTimeout == 0 && cfg.MaxResponseBytes == 0 {
+	if resp.StatusCode == http.StatusSwitchingProtocols || resp.Body == http.NoBody || c.bounds.idle == 0 && c.bounds.size == 0 {
 		return
 	}
-	resp.Body = &guardedBody{ReadCloser: resp.Body, attempt: a, idle: cfg.BodyIdleTimeout, limit: cfg.MaxResponseBytes, left: cfg.MaxResponseBytes}
+	resp.Body = &guardedBody{ReadCloser: resp.Body, attempt: a, idle: c.bounds.idle, limit: c.bounds.size, left: c.bounds.size}
 }
 
 // guardedBody bounds the size of a response body and the silence while it is
@@ -115,6 +114,9 @@ func (b *callBody) fail(err error) error {
 		}
 	default:
 		class = pool.ClassOf(err)
+		if c.stream != nil && c.stream.goesOn(err) {
+			outcome = b.outcome // what becomes of the loss is for the next call to tell
+		}
 	}
 	c.finish(outcome, b.status, class)
 	return err

@@ -23,6 +23,8 @@ type call struct {
 	t      *Transport
 	gen    *generation
 	base   http.RoundTripper // sends the attempts
+	bounds *bounds           // of each attempt and of the response's body
+	stream *streamConn       // the connection of a stream that this call opens; nil: an ordinary call
 	target *target
 	req    *http.Request // the caller's; never changed
 	policy *RetryPolicy
@@ -52,6 +54,17 @@ type call struct {
 }
 
 type report = Report
+
+// bounds are what one attempt and the body of its response may take; 0: no
+// bound.
+type bounds struct {
+	attempt time.Duration // from dial to headers, without queueing
+	idle    time.Duration // longest silence while the body is read
+	size    int64         // of the body
+	lease   time.Duration // of a breaker's probe
+}
+
+const leastLease = 30 * time.Second
 
 var callNumber atomic.Uint64
 
@@ -105,6 +118,9 @@ func (c *call) begin() error {
 		c.resent = before.resent + before.sends
 	} else {
 		c.clock = budget.StartClockAt(c.start, total, time.Time{})
+		if c.stream != nil {
+			c.clock, c.resent = c.stream.outage(c.clock)
+		}
 	}
 	if h := c.hooks; h != nil && h.CallStarted != nil {
 		inner := h.CallStarted(c.Context, events.CallStarted{

@@ -74,6 +74,9 @@ func builtIn(retry bool) Verdict {
 // retryable reports whether the built-in classification wants another attempt,
 // method and body aside.
 func (r *result) retryable() bool {
+	if r.dropped {
+		return true
+	}
 	if r.resp != nil {
 		return events.RetryableStatus(r.resp.StatusCode)
 	}

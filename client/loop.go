@@ -17,35 +17,57 @@ func (c *call) run(first *attempt) (*http.Response, error) {
 	if err := c.begin(); err != nil {
 		return c.fail(result{err: err, class: events.ClassOther})
 	}
-	if err := c.awaitThrottle(); err != nil {
-		return c.reject(err)
+	var (
+		body io.ReadCloser
+		ok   bool
+	)
+	n := c.before()
+	if r := c.lost(); r != nil {
+		if body, ok = c.again(r, n, breaker.Result{}); !ok {
+			return c.give(*r)
+		}
+	} else {
+		if err := c.awaitThrottle(); err != nil {
+			return c.reject(err)
+		}
+		if rejected, err := c.admit(); err != nil {
+			return c.rejected(rejected, err)
+		}
+		body = c.firstBody()
 	}
-	if rejected, err := c.admit(); err != nil {
-		return c.rejected(rejected, err)
-	}
-	a, body := first, c.firstBody()
-	for n := 1; ; n++ {
+	for a := first; ; a = new(attempt) {
+		n++
 		r := c.send(a, n, body)
 		gate := c.tellBreaker(&r)
 		c.remember(&r)
-		d := c.decide(&r, n)
-		c.settle(&r, d)
-		if !d.retry {
-			if d.skip != "" {
-				c.skip(&r, n, skipped{reason: d.skip})
-			}
+		if body, ok = c.again(&r, n, gate); !ok {
 			return c.give(r)
 		}
-		w, ok := c.reserve(&r, n, gate)
-		if !ok {
-			return c.give(r)
-		}
-		if body, ok = c.pause(&r, n, w); !ok {
-			return c.give(r)
-		}
-		c.armed(&r, n, w, d)
-		a = new(attempt)
 	}
+}
+
+// again decides about r, what attempt n came to, and settles the tokens of the
+// retry that it was. It returns true and the body of another attempt when that
+// is paid for and waited for and launches now; else r is what the caller gets.
+func (c *call) again(r *result, n int, gate breaker.Result) (io.ReadCloser, bool) {
+	d := c.decide(r, n)
+	c.settle(r, d)
+	if !d.retry {
+		if d.skip != "" {
+			c.skip(r, n, skipped{reason: d.skip})
+		}
+		return nil, false
+	}
+	w, ok := c.reserve(r, n, gate)
+	if !ok {
+		return nil, false
+	}
+	body, ok := c.pause(r, n, w)
+	if !ok {
+		return nil, false
+	}
+	c.armed(r, n, w, d)
+	return body, true
 }
 
 // gateContext is the call's context for the breaker: it answers for all hooks,
@@ -66,7 +88,7 @@ func (c *call) admit() (*breaker.RejectedError, error) {
 	if b == nil {
 		return nil, nil
 	}
-	permit, err := b.AdmitLease(gateContext{c}, c.target.partition, c.t.lease)
+	permit, err := b.AdmitLease(gateContext{c}, c.target.partition, c.bounds.lease)
 	if err != nil {
 		var rejected *breaker.RejectedError
 		errors.As(err, &rejected)

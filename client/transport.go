@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/plimsoll-http/plimsoll/budget"
 	"github.com/plimsoll-http/plimsoll/events"
@@ -19,7 +18,8 @@ import (
 type Transport struct {
 	cfg       Config // resolved; immutable
 	hooks     *events.Hooks
-	lease     time.Duration // of a breaker's probe
+	bounds    bounds // of calls
+	patience  bounds // of the calls that open streams
 	throttles *budget.Throttles
 	retries   atomic.Bool // the kill switch of SetRetries
 	gen       atomic.Pointer[generation]
@@ -41,7 +41,11 @@ func NewTransport(cfg Config) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Transport{throttles: budget.NewThrottles(0), lease: max(2*cfg.AttemptTimeout, 30*time.Second)}
+	t := &Transport{
+		throttles: budget.NewThrottles(0),
+		bounds:    bounds{attempt: cfg.AttemptTimeout, idle: cfg.BodyIdleTimeout, size: cfg.MaxResponseBytes, lease: max(2*cfg.AttemptTimeout, leastLease)},
+		patience:  streamBounds(&cfg.Stream),
+	}
 	t.retries.Store(true)
 	if err := t.observe(&cfg); err != nil {
 		return nil, err
@@ -124,7 +128,8 @@ type memory struct {
 	first attempt
 }
 
-func (t *Transport) roundTrip(req *http.Request, base func(*generation) http.RoundTripper) (*http.Response, error) {
+// roundTrip is one call; of a stream's connection, if s is not nil.
+func (t *Transport) roundTrip(req *http.Request, s *streamConn) (*http.Response, error) {
 	m := new(memory)
 	c := &m.call
 	c.t, c.req, c.Context = t, req, req.Context()
@@ -144,9 +149,9 @@ func (t *Transport) roundTrip(req *http.Request, base func(*generation) http.Rou
 		over = true
 		return nil, err
 	}
-	c.base = c.gen.base
-	if base != nil {
-		c.base = base(c.gen)
+	c.base, c.bounds = c.gen.base, &t.bounds
+	if s != nil {
+		s.join(c)
 	}
 	resp, err := c.run(&m.first)
 	over = true

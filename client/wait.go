@@ -108,7 +108,7 @@ func (c *call) remember(r *result) {
 // its place, and the live throttle. false means that it does not fit; the wait
 // then holds the delay that did not.
 func (c *call) delay(r *result, n int) (wait, bool) {
-	w := wait{delay: backoff(c.policy, n)}
+	w := wait{delay: max(backoff(c.policy, n), c.reconnectionTime())}
 	if r.asked {
 		w.delay = r.after
 	}
