@@ -25,3 +25,5 @@
 // texts. [Metric.Combinations] lists the legal combinations of the other
 // attributes, and [Metric.MaxSeries] bounds the series of one instrument.
 package catalog
+
+//go:generate go run ./gendocs -o ../../docs/telemetry.md
