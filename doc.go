@@ -27,3 +27,5 @@
 // only, from client down to events; the module links the OpenTelemetry API and
 // never its SDK, so an application without telemetry pays for none.
 package plimsoll
+
+//go:generate go run ./internal/readme

@@ -1,0 +1,74 @@
+// Command readme rewrites the generated parts of README.md: the table of events
+// from the catalogue, and the tables that other generators left in docs/.
+//
+// A generated part stands between the lines
+//
+//	<!-- generated: NAME -->
+//	<!-- end of generated -->
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
+)
+
+const (
+	file = "README.md"
+	end  = "<!-- end of generated -->\n"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("readme: ")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, part := range []struct {
+		name  string
+		lines func() (string, error)
+	}{
+		{"events", events},
+	} {
+		lines, err := part.lines()
+		if err != nil {
+			log.Fatalf("%s: %v", part.name, err)
+		}
+		if text, err = replace(text, part.name, lines); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // a public document
+		log.Fatal(err)
+	}
+}
+
+// replace puts lines between the marks of the part called name.
+func replace(text []byte, name, lines string) ([]byte, error) {
+	begin := "<!-- generated: " + name + " -->\n"
+	before, rest, found := bytes.Cut(text, []byte(begin))
+	_, after, closed := bytes.Cut(rest, []byte(end))
+	if !found || !closed {
+		return nil, fmt.Errorf("%s has no part %q: put %q and %q in it", file, name, begin, end)
+	}
+	return bytes.Join([][]byte{before, []byte(begin), []byte("\n" + lines + "\n"), []byte(end), after}, nil), nil
+}
+
+// events is the table event → span → metric.
+func events() (string, error) {
+	var b strings.Builder
+	b.WriteString("| event | in the trace | metrics |\n| --- | --- | --- |\n")
+	for _, e := range catalog.Events() {
+		span := e.Form.String()
+		if e.Span != "" {
+			span += " `" + e.Span + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", e.Name, span, strings.Join(e.Metrics, "`, `"))
+	}
+	return b.String(), nil
+}
