@@ -3,6 +3,7 @@ package faultserver
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -155,6 +156,27 @@ func TestARefusedStreamIsNeverProcessed(t *testing.T) {
 				c.sock.Close()
 			})
 		})
+	}
+}
+
+// The end of a response makes room for the next stream before the client can
+// ask for it.
+func TestAStreamAtTheLimitMayFollowTheEndOfTheOneBefore(t *testing.T) {
+	s := Start(t, Config{Protocol: H2C, Settings: Settings{MaxConcurrentStreams: 1}})
+	client := &http.Client{Transport: s.ClientTransport()}
+	const n = 2000
+	for range n {
+		resp, err := client.Get(s.URL("/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if st := s.Stats(); st.Requests != n || st.Opened != 1 {
+		t.Errorf("%d requests on %d connections, want %d on 1: some were refused", st.Requests, st.Opened, n)
 	}
 }
 

@@ -30,6 +30,7 @@ type h2conn struct {
 	mu         sync.Mutex
 	changed    signal               // fired when a window grows or a stream changes
 	streams    map[uint32]*h2stream // open ones; guarded by mu
+	endings    int                  // those of streams that are ending; guarded by mu
 	maxID      uint32               // highest stream that has arrived; guarded by mu
 	goneAway   bool                 // GOAWAY was sent; guarded by mu
 	lastGood   uint32               // its last stream id; guarded by mu
@@ -237,6 +238,9 @@ func (h *h2conn) remove(st *h2stream) bool {
 		return false
 	}
 	delete(h.streams, st.id)
+	if st.ending {
+		h.endings--
+	}
 	close(st.gone)
 	h.changed.fire()
 	return true

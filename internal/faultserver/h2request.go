@@ -39,7 +39,7 @@ func (h *h2conn) headers(f *http2.MetaHeadersFrame) error {
 		h.c.s.update(st.rec, func(r *Request) { r.BodyDone = true })
 	}
 	h.mu.Lock()
-	refused := len(h.streams) >= h.limits.streams()
+	refused := len(h.streams)-h.endings >= h.limits.streams()
 	h.maxID = f.StreamID
 	st.eof = f.StreamEnded()
 	st.sendWindow = h.peerWindow

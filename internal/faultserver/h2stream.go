@@ -18,6 +18,7 @@ type h2stream struct {
 	rec  *Request
 	gone chan struct{} // closed when the stream is over
 
+	ending     bool   // its last frames are being written; guarded by h2conn.mu
 	buf        []byte // body received and not read; guarded by h2conn.mu
 	eof        bool   // END_STREAM has arrived; guarded by h2conn.mu
 	sendWindow int64  // guarded by h2conn.mu
@@ -101,6 +102,11 @@ func (st *h2stream) finish(f func() error) error {
 	h := st.h
 	h.mu.Lock()
 	unread := !st.eof
+	if h.streams[st.id] == st && !st.ending {
+		// The client may open the next stream as soon as it has the frames.
+		st.ending = true
+		h.endings++
+	}
 	h.mu.Unlock()
 	h.c.lastBytes()
 	err := h.write(func() error {
