@@ -17,11 +17,11 @@ import (
 
 func TestAStreamThatTheServerEndsIsRangedToItsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		r := newRig(t, Config{}, feed(func(_ *http.Request, write func(string)) {
+		r := newRig(t, Config{}, feed(func(req *http.Request, write func(string)) {
 			write(": hello\n\nid: 1\ndata: one\n\n")
-			time.Sleep(5 * time.Second)
+			pass(req, 5*time.Second)
 			write("event: add\ndata: t")
-			time.Sleep(5 * time.Second)
+			pass(req, 5*time.Second)
 			write("wo\n\ndata: cut off")
 		}))
 		s := r.stream(context.Background())

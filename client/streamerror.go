@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -197,25 +198,29 @@ func refusal(resp *http.Response) events.StreamReason {
 	return ""
 }
 
-// refusedError says why a response is no event stream. It shows no more of its
-// header than a media type or the name of an encoding.
+// known is value if it is one of names: a header field may hold anything.
+func known(value string, names ...string) string {
+	switch {
+	case value == "":
+		return "absent"
+	case slices.Contains(names, value):
+		return value
+	}
+	return "another one"
+}
+
+// refusedError says why a response is no event stream.
 func refusedError(resp *http.Response, reason events.StreamReason) error {
 	var err error
 	switch reason {
 	case events.StreamContentType:
 		mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-		if len(mediaType) > 64 {
-			mediaType = mediaType[:64]
-		}
-		err = fmt.Errorf("client: the response's content type is %q, want text/event-stream", mediaType)
+		err = fmt.Errorf("client: the response's content type is %s, want text/event-stream", known(mediaType,
+			"text/html", "text/plain", "text/xml", "application/json", "application/problem+json", "application/x-ndjson", "application/xml", "application/octet-stream"))
 	case events.StreamEncoding:
 		name := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
-		switch name {
-		case "gzip", "x-gzip", "deflate", "br", "zstd", "compress":
-		default:
-			name = "unknown"
-		}
-		err = fmt.Errorf("client: the response's content encoding is %s, which is not decoded; leave Accept-Encoding to the transport", name)
+		err = fmt.Errorf("client: the response's content encoding is %s, which is not decoded; leave Accept-Encoding to the transport", known(name,
+			"gzip", "x-gzip", "deflate", "br", "zstd", "compress"))
 	default:
 		err = fmt.Errorf("client: the response's status is %d, want 200", resp.StatusCode)
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/events/eventstest"
@@ -26,6 +28,16 @@ func feed(f func(req *http.Request, write func(string))) http.Handler {
 	})
 }
 
+// pass lets d pass, unless the client leaves before.
+func pass(req *http.Request, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-req.Context().Done():
+	}
+}
+
 // stay writes pieces and keeps the stream open until the client leaves.
 func stay(pieces ...string) http.Handler {
 	return feed(func(req *http.Request, write func(string)) {
@@ -34,6 +46,20 @@ func stay(pieces ...string) http.Handler {
 		}
 		<-req.Context().Done()
 	})
+}
+
+// dialling gives the rig a client that dials with dial.
+func (r *rig) dialling(cfg Config, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *rig {
+	r.t.Helper()
+	r.client.Close()
+	cfg.Transport = &http.Transport{DialContext: dial}
+	cfg.Hooks, cfg.NoTelemetry = events.Join(r.rec.Hooks(), cfg.Hooks), true
+	c, err := New(cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.client = c
+	return r
 }
 
 func (r *rig) request(ctx context.Context) *http.Request {
