@@ -165,7 +165,7 @@ type methods []string
 // the HTTP conventions.
 func knownMethods(list string) methods {
 	var known methods
-	for _, name := range strings.Split(list, ",") {
+	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			known = append(known, name)
 		}
@@ -184,10 +184,8 @@ func (m methods) canonical(method string) string {
 	if method == "" {
 		return m.canonical(http.MethodGet)
 	}
-	for _, known := range m {
-		if known == method {
-			return method
-		}
+	if slices.Contains(m, method) {
+		return method
 	}
 	return catalog.Unknown
 }

@@ -20,10 +20,10 @@ type phaseError string
 func (e phaseError) Error() string { return string(e) }
 
 const (
-	resolveFailed = phaseError("resolving the host failed")
-	connectFailed = phaseError("connecting failed")
-	tlsFailed     = phaseError("the TLS handshake failed")
-	idleFailed    = phaseError("the connection was not kept")
+	errResolve = phaseError("resolving the host failed")
+	errConnect = phaseError("connecting failed")
+	errTLS     = phaseError("the TLS handshake failed")
+	errNotKept = phaseError("the connection was not kept")
 )
 
 // traceConns returns a context whose httptrace makes connection spans below the
@@ -34,12 +34,12 @@ func traceConns(ctx context.Context, provider trace.TracerProvider) (context.Con
 	t := otelhttptrace.NewClientTrace(ctx, otelhttptrace.WithoutHeaders(), otelhttptrace.WithTracerProvider(spans))
 	dnsDone, connectDone, tlsDone, putIdle, got1xx, wrote := t.DNSDone, t.ConnectDone, t.TLSHandshakeDone, t.PutIdleConn, t.Got1xxResponse, t.WroteRequest
 	t.DNSDone = func(info httptrace.DNSDoneInfo) {
-		info.Err = replaced(info.Err, resolveFailed)
+		info.Err = replaced(info.Err, errResolve)
 		dnsDone(info)
 	}
-	t.ConnectDone = func(network, addr string, err error) { connectDone(network, addr, replaced(err, connectFailed)) }
-	t.TLSHandshakeDone = func(st tls.ConnectionState, err error) { tlsDone(st, replaced(err, tlsFailed)) }
-	t.PutIdleConn = func(err error) { putIdle(replaced(err, idleFailed)) }
+	t.ConnectDone = func(network, addr string, err error) { connectDone(network, addr, replaced(err, errConnect)) }
+	t.TLSHandshakeDone = func(st tls.ConnectionState, err error) { tlsDone(st, replaced(err, errTLS)) }
+	t.PutIdleConn = func(err error) { putIdle(replaced(err, errNotKept)) }
 	t.Got1xxResponse = func(code int, _ textproto.MIMEHeader) error { return got1xx(code, nil) }
 	t.WroteRequest = func(httptrace.WroteRequestInfo) {
 		// A failed write would mark the attempt's span as failed, also

@@ -1,6 +1,7 @@
 package otelbridge
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -104,9 +105,7 @@ func (r *registry[V]) otherLocked(client string) *V {
 // extended returns a copy of m in which k is v.
 func extended[K comparable, V any](m map[K]V, k K, v V) map[K]V {
 	next := make(map[K]V, len(m)+1)
-	for key, value := range m {
-		next[key] = value
-	}
+	maps.Copy(next, m)
 	next[k] = v
 	return next
 }

@@ -1,6 +1,7 @@
 package otelbridge
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -58,7 +59,7 @@ func (s *scope) is(m *events.Meta) bool {
 
 // with returns the option for the common attributes and more.
 func with(common []attribute.KeyValue, more ...attribute.KeyValue) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(append(common[:len(common):len(common)], more...)...))
+	return metric.WithAttributeSet(attribute.NewSet(append(slices.Clip(common), more...)...))
 }
 
 // place holds what is reported for the connections of one origin of a client.
