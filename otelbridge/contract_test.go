@@ -199,9 +199,15 @@ func checkCombinations(t *testing.T, m metricdata.Metrics, want catalog.Metric) 
 }
 
 func TestTheEmittedSpansAreTheCatalogue(t *testing.T) {
-	r := newRig(t)
-	r.everything(meta)
-	checkSpans(t, r.spans.GetSpans())
+	custom := meta
+	custom.Partition = "tenant-a"
+	for name, m := range map[string]events.Meta{"origin": meta, "custom partition": custom} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.everything(m)
+			checkSpans(t, r.spans.GetSpans())
+		})
+	}
 }
 
 // checkSpans holds spans and span events against the catalogue, both ways.

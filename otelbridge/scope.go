@@ -57,9 +57,15 @@ func (s *scope) is(m *events.Meta) bool {
 	return !s.other && m.Origin == k.origin && m.Client == k.client && (m.Partition == k.partition || k.partition == "" && m.Partition == m.Origin)
 }
 
+// setOf returns the set of the common attributes and more. It makes a copy,
+// since NewSet sorts what it is given.
+func setOf(common []attribute.KeyValue, more ...attribute.KeyValue) attribute.Set {
+	return attribute.NewSet(slices.Concat(common, more)...)
+}
+
 // with returns the option for the common attributes and more.
 func with(common []attribute.KeyValue, more ...attribute.KeyValue) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(append(slices.Clip(common), more...)...))
+	return metric.WithAttributeSet(setOf(common, more...))
 }
 
 // place holds what is reported for the connections of one origin of a client.

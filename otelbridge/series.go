@@ -2,7 +2,6 @@ package otelbridge
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -42,7 +41,7 @@ func (s *series) born(ctx context.Context, in *instruments, common []attribute.K
 		c := &in.counters[id]
 		enabled := c.Enabled(ctx)
 		for _, kvs := range c.combinations {
-			set := attribute.NewSet(append(slices.Clip(common), kvs...)...)
+			set := setOf(common, kvs...)
 			opts, ok := shared[set.Equivalent()]
 			if !ok {
 				opts = []metric.AddOption{metric.WithAttributeSet(set)}
