@@ -1,0 +1,585 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-http/plimsoll/breaker"
+	"github.com/plimsoll-http/plimsoll/events"
+	"github.com/plimsoll-http/plimsoll/events/eventstest"
+	"github.com/plimsoll-http/plimsoll/internal/faultserver/memconn"
+)
+
+// replayer serves a fixed list of events, those behind the request's
+// Last-Event-ID, and 204 where none is left. It cuts the bytes of its responses
+// where it is told.
+type replayer struct {
+	events  []string // on the wire; the n-th has the ID n, or none
+	chunked bool     // else the end of the connection is the end of the body
+	reset   bool     // cut by a reset, else by FIN
+	cuts    []int    // bytes of the n-th response
+	served  int
+	got     []string // Last-Event-ID of each request
+}
+
+func (s *replayer) serve(l *memconn.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		s.answer(conn.(*memconn.Conn))
+	}
+}
+
+func (s *replayer) answer(conn *memconn.Conn) {
+	defer conn.Close()
+	req, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil {
+		return
+	}
+	id := req.Header.Get("Last-Event-ID")
+	s.got = append(s.got, id)
+	from, _ := strconv.Atoi(id)
+	if from == len(s.events) {
+		conn.Write([]byte("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"))
+		return
+	}
+	wire := s.wire(from)
+	s.served++
+	if s.served > len(s.cuts) || s.cuts[s.served-1] >= len(wire) {
+		conn.Write([]byte(wire))
+		return
+	}
+	conn.Write([]byte(wire[:s.cuts[s.served-1]]))
+	if s.reset {
+		conn.Reset()
+	}
+}
+
+func (s *replayer) wire(from int) string {
+	if !s.chunked {
+		return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + strings.Join(s.events[from:], "")
+	}
+	wire := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for _, ev := range s.events[from:] {
+		half := len(ev) / 2 // a chunk's border is no event's border
+		for _, chunk := range []string{ev[:half], ev[half:]} {
+			wire += fmt.Sprintf("%x\r\n%s\r\n", len(chunk), chunk)
+		}
+	}
+	return wire + "0\r\n\r\n"
+}
+
+// TestACutAtEveryByteNeitherLosesNorRepeatsAnEvent cuts the first connection
+// behind each of its bytes, headers included, and some of the second one too.
+func TestACutAtEveryByteNeitherLosesNorRepeatsAnEvent(t *testing.T) {
+	want := []string{"message/1=one", "add/2=zwei", "add/3=a\nb"}
+	for _, end := range []string{"\n", "\r\n", "\r"} {
+		texts := strings.NewReplacer("|", end)
+		list := []string{
+			texts.Replace(": c|id: 1|data: one||"), texts.Replace("event: add|data: zwei|id: 2||"), texts.Replace("id: 3|event: add|data: a|data: b||"),
+		}
+		for _, chunked := range []bool{false, true} {
+			for _, reset := range []bool{false, true} {
+				whole := len((&replayer{events: list, chunked: chunked}).wire(0))
+				t.Run(fmt.Sprintf("%q chunked %v reset %v", end, chunked, reset), func(t *testing.T) {
+					for cut := range whole + 1 {
+						inBubble(t, func(t *testing.T) {
+							server := &replayer{events: list, chunked: chunked, reset: reset, cuts: []int{cut, cut * 7 % whole}}
+							r := newRig(t, Config{}, nil)
+							l := memconn.Listen()
+							defer l.Close()
+							go server.serve(l)
+							r = r.dialling(Config{Stream: StreamConfig{Resume: true}}, l.DialContext)
+							got, err := collect(t, r.stream(context.Background()))
+							if err != nil {
+								t.Fatalf("cut at %d: %v", cut, err)
+							}
+							if strings.Join(got, " ") != strings.Join(want, " ") {
+								t.Fatalf("cut at %d and %d: events %q, want %q; asked for %q", cut, server.cuts[1], got, want, server.got)
+							}
+							level := 500
+							if second := server.wire(0); server.served > 1 && server.cuts[1] < strings.Index(second, "\r\n\r\n")+4 {
+								level -= 10 // a retry without a response
+							}
+							if r.level() != level {
+								t.Errorf("cut at %d: level %d, want %d", cut, r.level(), level)
+							}
+							r.over(events.StreamEnded)
+						})
+					}
+				})
+			}
+		}
+	}
+}
+
+// flaky serves its parts in turn, one a request: an event stream that is cut,
+// or ended in order where the part begins with "end:", or a status. After the
+// last one it answers 204.
+func flaky(parts ...string) http.Handler {
+	i := 0
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if i++; i > len(parts) {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		part := parts[i-1]
+		if status, err := strconv.Atoi(part); err == nil {
+			w.WriteHeader(status)
+			return
+		}
+		body, inOrder := strings.CutPrefix(part, "end:")
+		feed(func(_ *http.Request, write func(string)) {
+			write(body)
+			if !inOrder {
+				panic(http.ErrAbortHandler)
+			}
+		}).ServeHTTP(w, req)
+	})
+}
+
+func TestAReconnectionIsARetryOfTheLostConnection(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, flaky("id: a\ndata: 1\n\n", "503", "data: 2\n\n", "end:data: 3\n\n"))
+		s := r.stream(context.Background())
+		got, err := collect(t, s)
+		if err != nil {
+			t.Error(err)
+		}
+		equal(t, got, "message/a=1", "message/a=2", "message/a=3")
+		want := "CallStarted AttemptStarted AttemptDone StreamOpened CallDone " +
+			"CallStarted BudgetReserved RetryArmed AttemptStarted AttemptDone BudgetSettled BudgetReserved RetryArmed AttemptStarted AttemptDone BudgetSettled StreamOpened CallDone " +
+			"CallStarted BudgetReserved RetryArmed AttemptStarted AttemptDone BudgetSettled StreamOpened CallDone " +
+			"CallStarted BudgetReserved RetryArmed AttemptStarted AttemptDone BudgetSettled CallDone StreamClosed"
+		if kinds := r.kinds(); kinds != want {
+			t.Errorf("events\n%s\nwant\n%s", kinds, want)
+		}
+		var steps []string
+		for _, e := range eventstest.All[events.RetryArmed](r.rec) {
+			steps = append(steps, fmt.Sprintf("%d-%d %s %d", e.Attempt, e.Next, e.Cause, e.Cost))
+		}
+		if got := strings.Join(steps, ", "); got != "1-2 transport 10, 2-3 status 10, 1-2 transport 10, 1-2 transport 10" {
+			t.Errorf("retries armed: %s", got)
+		}
+		steps = nil
+		for _, e := range eventstest.All[events.CallDone](r.rec) {
+			steps = append(steps, fmt.Sprintf("%s/%s/%d", e.Outcome, e.Class, e.Attempts))
+		}
+		if got := strings.Join(steps, ", "); got != "ok/eof/1, recovered/eof/2, recovered//1, recovered//1" {
+			t.Errorf("calls done: %s", got)
+		}
+		steps = nil
+		for _, e := range eventstest.All[events.AttemptStarted](r.rec) {
+			steps = append(steps, fmt.Sprintf("%d/%d", e.Attempt, e.Resend))
+		}
+		if got := strings.Join(steps, ", "); got != "1/0, 2/1, 3/2, 2/1, 2/1" {
+			t.Errorf("attempts started: %s", got)
+		}
+		for i, e := range eventstest.All[events.StreamOpened](r.rec) {
+			if e.Reconnects != i {
+				t.Errorf("StreamOpened %d: %+v", i, e)
+			}
+		}
+		if closed := r.over(events.StreamEnded); closed.Reconnects != 2 || closed.Events != 3 {
+			t.Errorf("StreamClosed %+v", closed)
+		}
+		if s.LastEventID() != "a" {
+			t.Errorf("last event ID %q", s.LastEventID())
+		}
+		for i, hit := range r.requests() {
+			want := ""
+			if i > 0 {
+				want = "a"
+			}
+			if got := hit.header.Get("Last-Event-ID"); got != want || hit.header.Get("Accept") != "text/event-stream" {
+				t.Errorf("request %d asks for what follows %q, want %q", i, got, want)
+			}
+		}
+		if level := r.level(); level != 495 {
+			t.Errorf("level %d, want 5 kept for the 503", level)
+		}
+	})
+}
+
+func TestWhatRefusesAReconnectionEndsTheStreamAndSaysWhy(t *testing.T) {
+	const lost, ended = "data: 1\n\n", "end:data: 1\n\n"
+	empty := capacity(t, 10)
+	spend(t, empty, 10)
+	post := func(body bool) func(*http.Request) {
+		return func(req *http.Request) {
+			req.Method = http.MethodPost
+			if body {
+				req.Header.Set("Idempotency-Key", "k")
+				req.Body = &closeCounter{Reader: strings.NewReader("body")}
+			}
+		}
+	}
+	for _, row := range []struct {
+		name    string
+		cfg     Config
+		parts   []string
+		request func(*http.Request)
+		before  func(r *rig) // the loss
+		timeout time.Duration
+		reason  events.StreamReason
+		skip    events.SkipReason
+		hits    int
+	}{
+		{name: "bucket, lost", cfg: Config{Budget: empty}, parts: []string{lost}, reason: events.StreamTransport, skip: events.SkipBucket, hits: 1},
+		{name: "bucket, ended in order", cfg: Config{Budget: empty}, parts: []string{ended}, reason: events.StreamEnded, skip: events.SkipBucket, hits: 1},
+		{name: "disabled", cfg: Config{Retry: RetryPolicy{MaxRetries: -1}}, parts: []string{lost}, reason: events.StreamTransport, skip: events.SkipDisabled, hits: 1},
+		{name: "kill switch", parts: []string{lost}, before: func(r *rig) { r.client.SetRetries(false) }, reason: events.StreamTransport, skip: events.SkipDisabled, hits: 1},
+		{name: "method", parts: []string{lost}, request: post(false), reason: events.StreamTransport, skip: events.SkipMethod, hits: 1},
+		{name: "body", parts: []string{lost}, request: post(true), reason: events.StreamTransport, skip: events.SkipBody, hits: 1},
+		{name: "deadline", parts: []string{"retry: 10000\n" + lost}, timeout: 5 * time.Second, reason: events.StreamTransport, skip: events.SkipDeadline, hits: 1},
+		{name: "total retry time", cfg: Config{MaxTotalRetryDuration: 5 * time.Second}, parts: []string{"retry: 10000\n" + lost}, reason: events.StreamTransport, skip: events.SkipDeadline, hits: 1},
+		{name: "breaker", cfg: Config{Breaker: breakers(t, 1)}, parts: []string{lost}, before: func(r *rig) {
+			p, err := r.client.transport.cfg.Breaker.Admit(context.Background(), partition)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			p.Failure()
+		}, reason: events.StreamRejected, skip: events.SkipBreaker, hits: 1},
+		{name: "attempts, statuses", cfg: Config{Retry: RetryPolicy{MaxRetries: 2}}, parts: []string{lost, "503", "503"}, reason: events.StreamStatus, skip: events.SkipAttempts, hits: 3},
+		{name: "attempts, nothing comes", cfg: Config{Retry: RetryPolicy{MaxRetries: 3}}, parts: []string{lost, ":\n", "503", ":\n", "x"}, reason: events.StreamTransport, skip: events.SkipAttempts, hits: 4},
+		{name: "attempts, nothing came from the begin", cfg: Config{Retry: RetryPolicy{MaxRetries: 2}}, parts: []string{"503", ":\n", "end:", "x"}, reason: events.StreamEnded, skip: events.SkipAttempts, hits: 3},
+		{name: "RetryIf", cfg: Config{Retry: RetryPolicy{RetryIf: func(_ context.Context, try Try) Verdict {
+			if try.Response != nil || try.Err == nil || try.Class != events.ClassEOF || try.Attempt != 1 || try.BuiltIn != Retry {
+				t.Errorf("Try %+v", try)
+			}
+			return Stop
+		}}}, parts: []string{lost}, reason: events.StreamTransport, hits: 1},
+		{name: "a status that is not retried", parts: []string{lost, "404"}, reason: events.StreamStatus, hits: 2},
+		{name: "no stream any more", parts: []string{lost, "200"}, reason: events.StreamContentType, hits: 2},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				row.cfg.Stream.Resume = true
+				retryIf := row.cfg.Retry.RetryIf
+				if retryIf != nil {
+					row.cfg.Retry.RetryIf = func(ctx context.Context, try Try) Verdict {
+						if try.Response != nil {
+							return Default // of the opening
+						}
+						return retryIf(ctx, try)
+					}
+				}
+				r := newRig(t, row.cfg, flaky(row.parts...))
+				ctx := context.Background()
+				if row.timeout > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, row.timeout)
+					defer cancel()
+				}
+				req := r.request(ctx)
+				if row.request != nil {
+					row.request(req)
+				}
+				s, err := r.client.Stream(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				if row.before != nil {
+					row.before(r)
+				}
+				_, err = collect(t, s)
+				if reasonOf(err) != row.reason {
+					t.Fatalf("error %v, want reason %q", err, row.reason)
+				}
+				var mine *Error
+				if errors.As(err, &mine) != (row.skip != "") || mine != nil && mine.Skipped != row.skip {
+					t.Errorf("error %v, want it skipped because of %q", err, row.skip)
+				}
+				skips := eventstest.All[events.RetrySkipped](r.rec)
+				if len(skips) > 1 || (len(skips) == 1) != (row.skip != "") || len(skips) == 1 && skips[0].Reason != row.skip {
+					t.Errorf("RetrySkipped %+v", skips)
+				}
+				if len(r.requests()) != row.hits {
+					t.Errorf("%d requests, want %d", len(r.requests()), row.hits)
+				}
+				if took := time.Since(start); took > 200*time.Millisecond {
+					t.Errorf("it took %v", took)
+				}
+				r.over(row.reason)
+				escapes := 0
+				for _, e := range eventstest.All[events.CallDone](r.rec) {
+					if e.Outcome == events.OutcomeEscaped {
+						escapes++
+					}
+				}
+				if want := 1; escapes != want && row.reason != events.StreamContentType && row.parts[len(row.parts)-1] != "404" {
+					t.Errorf("%d calls escaped, want %d:\n%v", escapes, want, r.rec)
+				}
+			})
+		})
+	}
+}
+
+func TestTheReconnectionTimeIsTheServersWithinTheBackoffsBounds(t *testing.T) {
+	for _, row := range []struct {
+		field    string
+		from, to time.Duration // of each wait
+	}{
+		{"", 0, 25 * time.Millisecond},
+		{"retry: junk\n", 0, 25 * time.Millisecond},
+		{"retry: 0\n", 25 * time.Millisecond, 25 * time.Millisecond},
+		{"retry: 3000\n", 3 * time.Second, 3 * time.Second},
+		{"retry: 99999999999999999999\n", 20 * time.Second, 20 * time.Second},
+	} {
+		t.Run(row.field, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var at []time.Time
+				parts := flaky(row.field+"data: 1\n\n", "data: 2\n\n", "end:data: 3\n\n")
+				r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					at = append(at, time.Now())
+					parts.ServeHTTP(w, req)
+				}))
+				if _, err := collect(t, r.stream(context.Background())); err != nil {
+					t.Fatal(err)
+				}
+				for i := range at[1:] {
+					if wait := at[i+1].Sub(at[i]); wait < row.from || wait > row.to {
+						t.Errorf("wait %d was %v, want %v to %v", i+1, wait, row.from, row.to)
+					}
+				}
+				if len(at) != 4 {
+					t.Errorf("%d requests", len(at))
+				}
+			})
+		})
+	}
+}
+
+func TestAServerThatRestartsIsWaitedFor(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{}, nil)
+		l := memconn.Listen()
+		server := &replayer{events: []string{"retry: 2000\nid: 1\ndata: 1\n\n", "id: 2\ndata: 2\n\n"}, cuts: []int{110}}
+		go server.serve(l)
+		dials := 0
+		r = r.dialling(Config{Stream: StreamConfig{Resume: true}}, func(ctx context.Context, network, addr string) (c net.Conn, err error) {
+			if dials++; dials == 2 || dials == 3 {
+				return nil, syscall.ECONNREFUSED
+			}
+			return l.DialContext(ctx, network, addr)
+		})
+		start := time.Now()
+		got, err := collect(t, r.stream(context.Background()))
+		l.Close()
+		if err != nil {
+			t.Error(err)
+		}
+		equal(t, got, "message/1=1", "message/2=2")
+		if took := time.Since(start); took != 8*time.Second {
+			t.Errorf("it took %v, want four times the reconnection time", took)
+		}
+		if level := r.level(); level != 480 {
+			t.Errorf("level %d, want the price of two refused dials gone", level)
+		}
+		r.over(events.StreamEnded)
+	})
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{}, nil)
+		r = r.dialling(Config{Stream: StreamConfig{Resume: true}}, func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED })
+		if _, err := r.client.Stream(r.request(context.Background())); reasonOf(err) != events.StreamTransport || !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("error %v", err)
+		}
+		if n := eventstest.Count[events.AttemptStarted](r.rec); n != 1 {
+			t.Errorf("%d attempts to open a stream at a server that is not there, want 1 as for any call", n)
+		}
+	})
+}
+
+func TestAnEventOrALongLifeEndsARowOfFailures(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var parts []string
+		for range 30 {
+			parts = append(parts, "data: x\n\n", ":\n")
+		}
+		r := newRig(t, Config{Stream: StreamConfig{Resume: true}, Retry: RetryPolicy{MaxRetries: 2}}, flaky(parts...))
+		got, err := collect(t, r.stream(context.Background()))
+		if len(got) != 30 || err != nil {
+			t.Errorf("%d events, %v", len(got), err)
+		}
+		r.over(events.StreamEnded)
+	})
+	for _, life := range []time.Duration{19 * time.Second, 20 * time.Second} {
+		inBubble(t, func(t *testing.T) {
+			conns := 0
+			r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, feed(func(req *http.Request, write func(string)) {
+				if conns++; conns == 50 {
+					write("data: at last\n\n")
+					<-req.Context().Done()
+				}
+				pass(req, life)
+				panic(http.ErrAbortHandler)
+			}))
+			s := r.stream(context.Background())
+			for _, err := range s.Events() {
+				if (err == nil) != (life == 20*time.Second) {
+					t.Errorf("connections that live for %v: %v", life, err)
+				}
+				break
+			}
+			want := 5
+			if life == 20*time.Second {
+				want = 50
+			}
+			if conns != want {
+				t.Errorf("connections that live for %v: %d, want %d", life, conns, want)
+			}
+		})
+	}
+}
+
+func TestCancelAndCloseDuringTheWaitForAReconnection(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		inBubble(t, func(t *testing.T) {
+			r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, flaky("retry: 10000\ndata: 1\n\n", "data: 2\n\n"))
+			ctx, cancel := context.WithCancel(context.Background())
+			s := r.stream(ctx)
+			want := events.StreamCanceled
+			time.AfterFunc(3*time.Second, func() {
+				if closes {
+					want = events.StreamClosedByCaller
+					s.Close()
+				} else {
+					cancel()
+				}
+			})
+			start := time.Now()
+			got, err := collect(t, s)
+			equal(t, got, "message/=1")
+			if (err == nil) != closes || err != nil && reasonOf(err) != want {
+				t.Errorf("error %v", err)
+			}
+			if took := time.Since(start); took != 3*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			r.over(want)
+			if r.level() != 500 || eventstest.Count[events.RetryArmed](r.rec) != 0 {
+				t.Errorf("level %d:\n%v", r.level(), r.rec)
+			}
+			cancel()
+		})
+	}
+}
+
+func TestAReconnectionSendsTheRequestAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{Stream: StreamConfig{Resume: true}, Retry: RetryPolicy{RetryNonIdempotent: true}}, flaky("id: 1\ndata: 1\n\n", "id\ndata: 2\n\n"))
+		req := r.request(context.Background())
+		req.Method = http.MethodPost
+		made := 0
+		body := &closeCounter{Reader: strings.NewReader("body")}
+		req.Body, req.ContentLength = body, 4
+		req.GetBody = func() (io.ReadCloser, error) {
+			made++
+			return &closeCounter{Reader: strings.NewReader("body")}, nil
+		}
+		req.Header.Set("Last-Event-ID", "0")
+		s, err := r.client.Stream(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := collect(t, s); err != nil {
+			t.Fatal(err)
+		}
+		var asked []string
+		for _, hit := range r.requests() {
+			if hit.method != http.MethodPost || hit.body != "body" {
+				t.Errorf("request %+v", hit)
+			}
+			_, has := hit.header["Last-Event-Id"]
+			asked = append(asked, fmt.Sprint(hit.header.Get("Last-Event-ID"), has))
+		}
+		if got := strings.Join(asked, " "); got != "0true 1true false" {
+			t.Errorf("asked for what follows %s; an empty ID is none", got)
+		}
+		if made != 2 || body.closed.Load() != 1 {
+			t.Errorf("GetBody %d times, the first body closed %d times", made, body.closed.Load())
+		}
+		r.over(events.StreamEnded)
+	})
+}
+
+func TestAStreamStaysOnItsGenerationAndResumesOnTheNewest(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		next := make(chan string)
+		r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, feed(func(req *http.Request, write func(string)) {
+			for {
+				select {
+				case s := <-next:
+					if s == "" {
+						panic(http.ErrAbortHandler)
+					}
+					write(s)
+				case <-req.Context().Done():
+					return
+				}
+			}
+		}))
+		s := r.stream(context.Background())
+		var got []string
+		done := make(chan error, 1)
+		go func() {
+			var err error
+			got, err = collect(t, s)
+			done <- err
+		}()
+		if err := r.client.Reload(TLSMaterial{RootCAs: issue(t, "ca", nil).cert}); err != nil {
+			t.Fatal(err)
+		}
+		next <- "data: old\n\n"
+		synctest.Wait()
+		if report, _ := ReportOf(s.Response()); report.Generation != 1 {
+			t.Errorf("report %+v", report)
+		}
+		next <- ""
+		next <- "data: new\n\n"
+		synctest.Wait()
+		if report, _ := ReportOf(s.Response()); report.Generation != 2 || report.Attempts != 1 {
+			t.Errorf("report %+v", report)
+		}
+		// A client that is closed ends it: there is nothing to resume on.
+		r.client.Close()
+		if err := <-done; reasonOf(err) != events.StreamTransport || !errors.Is(err, ErrClosed) {
+			t.Errorf("error %v", err)
+		}
+		equal(t, got, "message/=old", "message/=new")
+		r.rec.Expect(t, eventstest.Type[events.StreamClosed]())
+	})
+}
+
+func TestTheBreakerHearsOfStreamsAsOfCalls(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{Breaker: breakers(t, 3), Stream: StreamConfig{Resume: true}}, flaky("data: 1\n\n", "503", "503", "503"))
+		_, err := collect(t, r.stream(context.Background()))
+		if reasonOf(err) != events.StreamStatus {
+			t.Errorf("error %v", err)
+		}
+		if s := r.client.Stats().Breaker[partition]; s.State != breaker.Open {
+			t.Errorf("breaker %+v", s)
+		}
+		r.over(events.StreamStatus)
+		skip := eventstest.One[events.RetrySkipped](t, r.rec)
+		if skip.Reason != events.SkipBreaker || skip.Attempt != 4 {
+			t.Errorf("skip %+v", skip)
+		}
+	})
+}
