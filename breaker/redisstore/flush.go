@@ -67,11 +67,7 @@ func (s *Store) flush(ctx context.Context, r *replica) (a answer, ok bool) {
 	generation, rules := r.gate.Generation, r.rules
 	r.mu.Unlock()
 
-	broken := int64(0)
-	if batch.Broken {
-		broken = 1
-	}
-	got, err := s.run(ctx, r.name, &rules, "merge", generation, batch.Successes, batch.Failures, batch.Lead, batch.Trail, batch.Longest, broken)
+	got, err := s.run(ctx, r.name, &rules, "merge", append([]int64{generation}, numbersOfBatch(&batch)...)...)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,7 +22,7 @@ type replica struct {
 	known  bool          // guarded by mu; gate is not just the zero value
 	at     int64         // guarded by mu; the server's time of gate
 	offset int64         // guarded by mu; the server's clock minus ours, in milliseconds
-	asOf   time.Duration // guarded by mu; when gate arrived, on the store's stopwatch
+	asOf   time.Duration // guarded by mu; when gate was asked for, on the store's stopwatch: it was true at some time since
 	// memo is until when, in nanoseconds of our clock, the gate is known to be
 	// open; 0 if it is not. It moves forward only, is not moved by half-open
 	// answers, and is cleared when the gate closes. guarded by mu
@@ -60,7 +60,7 @@ func (r *replica) adoptLocked(got reply) (changes []breaker.Change) {
 	old, knew := r.gate, r.known
 	r.gate, r.known, r.at = got.gate, true, got.now
 	r.offset = got.now - r.store.now()
-	r.asOf = r.store.stopwatch()
+	r.asOf = got.sent
 	if got.gate.Generation != old.Generation {
 		r.pending, r.sent = breaker.Batch{}, breaker.Batch{} // fenced out
 	}

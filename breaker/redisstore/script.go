@@ -27,6 +27,7 @@ var sourceSHA = func() string {
 type reply struct {
 	answer breaker.Answer // without the change's numbers
 	now    int64          // the server's time, in milliseconds
+	sent   time.Duration  // when it was asked for, on the store's stopwatch
 	gate   breaker.Gate   // as it is afterwards
 }
 
@@ -49,22 +50,14 @@ func (s *Store) run(ctx context.Context, name string, p *breaker.Params, op stri
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
+	sent := s.stopwatch()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-	args := make([]any, 0, 16+len(own))
-	args = append(args, "evalsha", sourceSHA, 1, name, op)
-	if s.pinned {
-		args = append(args, s.now())
-	} else {
-		args = append(args, "")
-	}
-	args = append(args, p.ConsecutiveFailures, p.FailureRate, p.MinCalls, p.BucketWidth.Milliseconds(),
-		p.Cooldown.Milliseconds(), p.MaxCooldown.Milliseconds(), p.ProbeLease.Milliseconds())
-	for _, n := range own {
-		args = append(args, n)
-	}
+	args := s.args(name, p, op, own)
 	if s.inline {
 		defer cancel()
-		return s.eval(ctx, args)
+		r, err := s.eval(ctx, args)
+		r.sent = sent
+		return r, err
 	}
 	// The client does not apply deadlines of contexts to its connections.
 	type result struct {
@@ -76,6 +69,7 @@ func (s *Store) run(ctx context.Context, name string, p *breaker.Params, op stri
 	go func() {
 		defer cancel()
 		r, err := s.eval(ctx, args)
+		r.sent = sent
 		select {
 		case done <- result{r, err}:
 		default: // nobody waits any more
@@ -99,9 +93,27 @@ func (s *Store) run(ctx context.Context, name string, p *breaker.Params, op stri
 	}
 }
 
+// args returns the command that runs op.
+func (s *Store) args(name string, p *breaker.Params, op string, own []int64) []any {
+	args := make([]any, 0, 13+len(own))
+	args = append(args, "evalsha", sourceSHA, 1, name, op)
+	if s.pinned {
+		args = append(args, s.now())
+	} else {
+		args = append(args, "")
+	}
+	args = append(args, p.ConsecutiveFailures, p.FailureRate, p.MinCalls, p.BucketWidth.Milliseconds(),
+		p.Cooldown.Milliseconds(), p.MaxCooldown.Milliseconds(), p.ProbeLease.Milliseconds())
+	for _, n := range own {
+		args = append(args, n)
+	}
+	return args
+}
+
 // release gives back a lease whose grant came too late for its caller.
 func (s *Store) release(name string, p *breaker.Params, g breaker.Grant) {
 	late := *p
+	late.Timeout = max(late.Timeout, time.Second) // nobody waits
 	if _, err := s.run(context.Background(), name, &late, "settle", g.Generation, g.Lease, int64(breaker.Cancel)); err != nil {
 		return // it runs out
 	}
@@ -180,6 +192,14 @@ func numbersOf(g *breaker.Gate) []int64 {
 		int64(g.State), cause, g.Generation, g.Streak, g.Bucket, g.Calls, g.Failures, g.PriorCalls, g.PriorFailures,
 		g.Level, g.ClosedAt, g.ClosedFor, g.Cooldown, g.OpenUntil, g.Lease, g.LeaseUntil, g.LeaseFor,
 	}
+}
+
+func numbersOfBatch(b *breaker.Batch) []int64 {
+	broken := int64(0)
+	if b.Broken {
+		broken = 1
+	}
+	return []int64{b.Successes, b.Failures, b.Lead, b.Trail, b.Longest, broken}
 }
 
 func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
