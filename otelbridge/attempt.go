@@ -27,7 +27,7 @@ type attempt struct {
 	url           events.URL
 
 	conns *connSpans   // nil without ConnTrace
-	stale atomic.Int64 // when the first connection was found dead, in Unix nanoseconds; 0: none
+	stale atomic.Int64 // when the first connection was found dead, since epoch; 0: none
 	ended atomic.Bool  // the span has ended
 }
 
@@ -171,8 +171,8 @@ func (b *Bridge) attemptDone(ctx context.Context, e events.AttemptDone) {
 		a.finish(&e, s, ans, got)
 	}
 	a.span.End()
-	if a.conns != nil && e.Class != "" {
-		a.conns.end()
+	if a.conns != nil && (e.Class != "" || a.call == nil) {
+		a.conns.end() // else when the call is done: a response is still read
 	}
 }
 

@@ -76,10 +76,13 @@ func (b *Bridge) connClosed(ctx context.Context, e events.ConnClosed) {
 	}
 }
 
+// epoch is what a moment is remembered by, on the monotonic clock.
+var epoch = time.Now()
+
 func (b *Bridge) connStale(ctx context.Context, e events.ConnStale) {
 	b.add(ctx, &e.Meta, 1, seriesKey{id: connStale, a: deadCause(e.Class)})
 	if a := b.attemptOf(ctx); a != nil && a.recording {
-		a.stale.CompareAndSwap(0, time.Now().UnixNano())
+		a.stale.CompareAndSwap(0, int64(time.Since(epoch)))
 	}
 	if k, ok := b.mark(ctx, &e.Meta, catalog.EventConnStale); ok {
 		k.put(
@@ -96,7 +99,7 @@ func (b *Bridge) connRecovered(ctx context.Context, e events.ConnRecovered) {
 	var took time.Duration
 	if a := b.attemptOf(ctx); a != nil {
 		if at := a.stale.Load(); at != 0 {
-			took = max(0, time.Since(time.Unix(0, at)))
+			took = time.Since(epoch) - time.Duration(at)
 		}
 	}
 	b.waited(ctx, &e.Meta, catalog.SpanRecovery, took, func() []attribute.KeyValue {

@@ -75,6 +75,7 @@ func (r *rig) waits(m events.Meta) {
 				Meta: m, Reason: reason, Attempt: 1, Status: 503, Level: 3, Needed: 10, Remaining: time.Second, Delay: time.Minute,
 			})
 		}
+		h.RetrySkipped(ctx, events.RetrySkipped{Meta: m, Reason: events.SkipBody, Attempt: 1, Class: events.ClassReset})
 		h.BudgetReserved(ctx, events.BudgetReserved{Meta: m, Reserved: 10, Level: 490})
 		for _, s := range events.Settlements() {
 			refunded := 10
