@@ -221,6 +221,19 @@ func TestABaseThatTellsNothingHasBothTimesTogether(t *testing.T) {
 			balanced(t, r)
 		})
 	}
+	inBubble(t, func(t *testing.T) {
+		base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			<-time.After(time.Minute)
+			return nil, errors.New("nobody is there")
+		}}
+		r := newRig(t, Config{Base: base, Retry: RetryPolicy{MaxRetries: -1}}, stay())
+		start := time.Now()
+		_, err := r.client.Stream(r.request(context.Background()))
+		if took := time.Since(start); reasonOf(err) != events.StreamConnectTimeout || took != 10*time.Second {
+			t.Errorf("http.Transport: %v after %v", err, took)
+		}
+		<-time.After(time.Minute) // for the dial
+	})
 }
 
 func TestARedirectWithAnEndlessBodyHoldsNothingUp(t *testing.T) {
