@@ -123,17 +123,19 @@ func (r rules) denied() Alert {
 	}
 }
 
-// share fires where part is more than limit of the calls, and not just once
-// or twice.
-func (r rules) share(part promql.Expr, limit float64) promql.Expr {
-	return part.Div(r.calls(promql.Over(recent))).Above(promql.Number(limit)).And(part.AtLeast(promql.Number(3)))
+// share fires where what is counted is more than limit of the calls, and not
+// just once or twice. The longer window of the second condition keeps an alert
+// on a partition that is called once a minute from coming and going.
+func (r rules) share(counted promql.Series, limit float64) promql.Expr {
+	part := func(w time.Duration) promql.Expr { return promql.Sum(counted.Increase(promql.Over(w)), byPartition...) }
+	return part(recent).Div(r.calls(promql.Over(recent))).Above(promql.Number(limit)).
+		And(part(3 * recent).AtLeast(promql.Number(3)))
 }
 
 func (r rules) escapes() Alert {
-	escaped := promql.Sum(r.q.Of(catalog.CallEscapes).Increase(promql.Over(recent)), byPartition...)
 	return Alert{
 		Name: Escapes, Severity: Critical, Format: Share,
-		Expr:        r.share(escaped, r.o.Thresholds.EscapeShare),
+		Expr:        r.share(r.q.Of(catalog.CallEscapes), r.o.Thresholds.EscapeShare),
 		Summary:     "$value of the calls to $origin fail for their callers",
 		Description: "Calls of client $client to $origin end in an error or a retryable status, after whatever retries were made.",
 		Runbook:     "escapes", Board: uidBudget, Panel: titleEscapes,
@@ -141,7 +143,7 @@ func (r rules) escapes() Alert {
 }
 
 func (r rules) deadline() Alert {
-	skipped := promql.Sum(r.q.Of(catalog.RetrySkipped, promql.Is(catalog.KeySkipReason, "deadline")).Increase(promql.Over(recent)), byPartition...)
+	skipped := r.q.Of(catalog.RetrySkipped, promql.Is(catalog.KeySkipReason, "deadline"))
 	return Alert{
 		Name: DeadlineSkips, Severity: Warning, Format: Share,
 		Expr:        r.share(skipped, r.o.Thresholds.DeadlineShare),

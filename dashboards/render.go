@@ -37,7 +37,7 @@ func (b Board) json(o Options, siblings []Board) ([]byte, error) {
 		Time("now-1h", "now").
 		Refresh("30s").
 		Variables(variables(o)).
-		Annotations(nil)
+		Annotations([]cog.Builder[dashboard.AnnotationQuery]{stateHistory()})
 	for _, s := range siblings {
 		if s.UID != b.UID {
 			builder.Link(dashboard.NewDashboardLinkBuilder(s.Title).
@@ -48,6 +48,9 @@ func (b Board) json(o Options, siblings []Board) ([]byte, error) {
 	built, err := builder.Build()
 	if err != nil {
 		return nil, fmt.Errorf("dashboards: dashboard %q: %w", b.Title, err)
+	}
+	for i := range built.Links {
+		built.Links[i].Placement = nil // beside the variables, not in a menu
 	}
 	titles, cells := b.layout()
 	for i, row := range b.Rows {
@@ -68,6 +71,13 @@ func (b Board) json(o Options, siblings []Board) ([]byte, error) {
 		return nil, fmt.Errorf("dashboards: dashboard %q: %w", b.Title, err)
 	}
 	return out.Bytes(), nil
+}
+
+// stateHistory is Grafana's own annotation of alerts on the panels that they
+// point to.
+func stateHistory() *dashboard.AnnotationQueryBuilder {
+	return dashboard.NewAnnotationQueryBuilder().Name("Annotations & Alerts").BuiltIn(1).Enable(true).Hide(true).
+		IconColor("rgba(0, 211, 255, 1)").Type("dashboard").Datasource(common.DataSourceRef{Type: new("grafana"), Uid: new("-- Grafana --")})
 }
 
 func rowPanel(row Row, c cell) *dashboard.RowPanel {

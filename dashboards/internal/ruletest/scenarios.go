@@ -116,8 +116,15 @@ var trafficScenarios = []scenario{
 		{15 * time.Second, dashboards.Escapes, quiet},
 		{2 * time.Minute, dashboards.Escapes, fires},
 	}},
-	{"two escapes in five minutes are too few", []series{escaped("none", "0x20 2x60"), calls("ok", "0+1x80")}, []check{
+	{"two escapes in a quarter of an hour are too few", []series{escaped("none", "0x20 1x20 2x60"), calls("ok", "0+1x100")}, []check{
 		{6 * time.Minute, dashboards.Escapes, quiet},
+		{11 * time.Minute, dashboards.Escapes, quiet},
+	}},
+	{"one call every two minutes escapes", []series{escaped("none", "0x7 1x7 2x7 3x7 4x7 5x7 6x7 7x7 8x7"), calls("escaped", "0x7 1x7 2x7 3x7 4x7 5x7 6x7 7x7 8x7")}, []check{
+		{7 * time.Minute, dashboards.Escapes, fires},
+		{9 * time.Minute, dashboards.Escapes, fires},
+		{11*time.Minute + 45*time.Second, dashboards.Escapes, fires},
+		{14 * time.Minute, dashboards.Escapes, fires},
 	}},
 	{"three in a hundred escape for different reasons", []series{
 		escaped("none", "0+1x40"), escaped("bucket", "0+1x40"), escaped("deadline", "0+1x40"), calls("ok", "0+97x40"), calls("escaped", "0+3x40"),

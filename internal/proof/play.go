@@ -1,0 +1,130 @@
+package proof
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/plimsoll-http/plimsoll/client"
+	"github.com/plimsoll-http/plimsoll/events"
+	"github.com/plimsoll-http/plimsoll/otelbridge"
+)
+
+// Stage is what a drive plays on, inside a bubble.
+type Stage struct {
+	*testing.T
+	Context   context.Context
+	Run       *Run
+	telemetry otelbridge.Config
+	began     time.Time
+	seen      *Seen
+}
+
+// Seen is what the client's own events said. Times count from the run's begin;
+// -1 is never.
+type Seen struct {
+	FirstDenial, FirstEscape time.Duration
+	Calls, Escapes           int
+	Denials, Armed           int
+	Recoveries               int
+}
+
+// Client returns a client that reports to the run.
+func (s *Stage) Client(cfg client.Config) *client.Client {
+	s.Helper()
+	cfg.Telemetry = s.telemetry
+	cfg.Hooks = events.Join(cfg.Hooks, s.hooks())
+	c, err := client.New(cfg)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { c.Close() })
+	return c
+}
+
+// Since is the time since the run began.
+func (s *Stage) Since() time.Duration { return time.Since(s.began) }
+
+// hooks watch what matters to the alerts. Drives that send from several
+// goroutines are watched under the bubble's lock.
+func (s *Stage) hooks() *events.Hooks {
+	first := func(at *time.Duration) {
+		if *at < 0 {
+			*at = s.Since()
+		}
+	}
+	guard := make(chan struct{}, 1)
+	locked := func(f func()) { guard <- struct{}{}; f(); <-guard }
+	return &events.Hooks{
+		RetryArmed:    func(context.Context, events.RetryArmed) { locked(func() { s.seen.Armed++ }) },
+		ConnRecovered: func(context.Context, events.ConnRecovered) { locked(func() { s.seen.Recoveries++ }) },
+		RetrySkipped: func(_ context.Context, e events.RetrySkipped) {
+			if e.Reason == events.SkipBucket {
+				locked(func() { s.seen.Denials++; first(&s.seen.FirstDenial) })
+			}
+		},
+		CallDone: func(_ context.Context, e events.CallDone) {
+			locked(func() {
+				s.seen.Calls++
+				if e.Outcome == events.OutcomeEscaped {
+					s.seen.Escapes++
+					first(&s.seen.FirstEscape)
+				}
+			})
+		},
+	}
+}
+
+// Play runs drive in a bubble, scrapes it from its begin to its end, and
+// returns what it reported. Views change what the SDK reports, as an
+// application's own would.
+func Play(t *testing.T, drive func(*Stage), views ...metric.View) (*Run, *Seen) {
+	t.Helper()
+	run := &Run{}
+	seen := &Seen{FirstDenial: -1, FirstEscape: -1}
+	synctest.Test(t, func(t *testing.T) {
+		reader, handler, err := Exposed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		provider := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(views...))
+		run.Began = time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		stage := &Stage{
+			T: t, Context: ctx, Run: run, began: run.Began, seen: seen,
+			telemetry: otelbridge.Config{MeterProvider: provider, TracerProvider: noop.NewTracerProvider()},
+		}
+		scraped := make(chan error, 1)
+		go func() { scraped <- run.keepScraping(ctx, handler) }()
+		drive(stage)
+		cancel()
+		if err := <-scraped; err != nil {
+			t.Error(err)
+		}
+	})
+	return run, seen
+}
+
+// keepScraping scrapes every [Interval] until ctx ends, and never at an instant
+// at which a drive may do something: what came first would be left to chance.
+func (r *Run) keepScraping(ctx context.Context, from http.Handler) error {
+	const phase = 731 * time.Millisecond
+	timer := time.NewTimer(phase)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		timer.Reset(Interval)
+		if err := r.Scrape(time.Now(), from, false); err != nil {
+			return err
+		}
+	}
+}
