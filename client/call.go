@@ -144,12 +144,14 @@ func redirectedFrom(req *http.Request) *call {
 
 // over returns the error of the call's context once it has ended: the deadline,
 // or the cancellation with its cause reachable.
-func (c *call) over() error {
-	err := c.Context.Err()
+func (c *call) over() error { return overError(c.Context) }
+
+func overError(ctx context.Context) error {
+	err := ctx.Err()
 	if err == nil {
 		return nil
 	}
-	if cause := context.Cause(c.Context); cause != nil && !errors.Is(cause, err) {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, err) {
 		if errors.Is(cause, context.DeadlineExceeded) {
 			return cause
 		}

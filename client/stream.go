@@ -74,12 +74,14 @@ import (
 //
 // The wait is the backoff, or the reconnection time if the server has set one
 // (retry:) and that is longer; it counts as at least RetryPolicy.BaseDelay and
-// at most MaxDelay. A server that ends its streams on purpose should set it.
+// at most MaxDelay. Where a server ends one connection after the other in order
+// and has set none, the backoff grows as if they had failed.
+//
 // Failed attempts in a row, the lost connection included, are numbered through
 // and limited by MaxRetries, and their time by the total retry time. An event,
-// or a connection that held for MaxDelay, ends the row. While it lasts, a dial
-// or a name lookup that fails is tried again too: a server that restarts
-// refuses connections.
+// or a connection that held for MaxDelay, a second at least, ends the row.
+// While it lasts, a dial or a name lookup that fails is tried again too: a
+// server that restarts refuses connections.
 //
 // A reconnection takes the newest generation; see [Client.Reload]. It sends the
 // original request again, from its original URL, and the answer 204 ends the
@@ -109,6 +111,8 @@ type Stream struct {
 	id         string        // what a reconnection sends as Last-Event-ID
 	retry      time.Duration // the server's reconnection time, bounded; 0: none
 	row        outage
+	ends       int           // connections in a row that the server ended in order, none of which held
+	least      time.Duration // the shortest wait of the next reconnection
 	events     int64
 	reconnects int
 

@@ -190,6 +190,30 @@ func TestCancellationClosesAStreamAtOnce(t *testing.T) {
 	}
 }
 
+func TestNoEventComesAfterTheCancellation(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, stay("id: 1\ndata: one\n\nid: 2\ndata: two\n\n"))
+		ctx, cancel := context.WithCancel(context.Background())
+		s := r.stream(ctx)
+		n := 0
+		for _, err := range s.Events() {
+			if n++; n == 2 {
+				if reasonOf(err) != events.StreamCanceled || !errors.Is(err, context.Canceled) {
+					t.Errorf("error %v", err)
+				}
+			}
+			cancel()
+		}
+		if n != 2 || s.LastEventID() != "1" {
+			t.Errorf("%d pairs, last event ID %q", n, s.LastEventID())
+		}
+		r.over(events.StreamCanceled)
+		if done := eventstest.One[events.CallDone](t, r.rec); done.Outcome != events.OutcomeCanceled || done.Class != events.ClassCanceled {
+			t.Errorf("CallDone %+v", done)
+		}
+	})
+}
+
 func TestACanceledStreamThatNobodyRangesOverEndsWithClose(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, Config{}, stay("data: one\n\n"))

@@ -27,15 +27,16 @@ func (s *Stream) next() (sse.Event, error) {
 // read returns the next event, over a new connection where it must.
 func (s *Stream) read() (sse.Event, error) {
 	for {
-		ev, err := s.reader.Next()
+		ev, err := sse.Event{}, overError(s.ctx)
+		if err == nil {
+			ev, err = s.reader.Next()
+		}
 		if err == nil {
 			s.conn.served = true
 			return ev, nil
 		}
-		if full, ok := err.(*sse.CapError); ok {
-			if b, ok := s.body.(*callBody); ok {
-				_ = b.fail(full) // it reaches the caller: the call ends with it
-			}
+		if b, ok := s.body.(*callBody); ok && err != io.EOF {
+			_ = b.fail(err) // where the body has not told: what ends the call is what the caller gets
 		}
 		s.drop()
 		if !s.resumes(err) {

@@ -12,6 +12,10 @@ import (
 	"github.com/plimsoll-http/plimsoll/sse"
 )
 
+// leastLife is how long a connection without an event must hold at least, not
+// to count as a failure.
+const leastLife = time.Second
+
 // outage is a row of attempts that gave nothing, the connection that was lost
 // first included.
 type outage struct {
@@ -47,11 +51,22 @@ func (s *Stream) resume(err error) error {
 	if err == io.EOF {
 		err = errStreamEnded
 	}
-	if s.conn.served || time.Since(s.conn.opened) >= s.call.policy.MaxDelay {
+	held := time.Since(s.conn.opened) >= max(s.call.policy.MaxDelay, leastLife)
+	if s.conn.served || held {
 		s.row = outage{failed: 1}
 	} else {
 		// All calls but the last one succeeded: they were redirects.
 		s.row.failed += s.conn.attempts - s.conn.calls + 1
+	}
+	switch {
+	case held || err != errStreamEnded:
+		s.ends = 0
+	case s.ends < mostRetries:
+		s.ends++
+	}
+	s.least = s.retry
+	if s.ends > 0 && s.retry == 0 {
+		s.least = backoff(s.call.policy, s.ends)
 	}
 	return s.open(&result{err: err, class: pool.ClassOf(err), dropped: true})
 }
@@ -104,11 +119,11 @@ func (c *call) lost() *result {
 	return r
 }
 
-// reconnectionTime is the shortest wait before the call's next attempt, by the
-// server of the stream that it continues.
+// reconnectionTime is the shortest wait before the call's next attempt because
+// of the stream that it continues.
 func (c *call) reconnectionTime() time.Duration {
 	if c.stream == nil || !c.stream.again {
 		return 0
 	}
-	return c.stream.stream.retry
+	return c.stream.stream.least
 }

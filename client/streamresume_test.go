@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -371,9 +372,9 @@ func TestAServerThatRestartsIsWaitedFor(t *testing.T) {
 		l := memconn.Listen()
 		server := &replayer{events: []string{"retry: 2000\nid: 1\ndata: 1\n\n", "id: 2\ndata: 2\n\n"}, cuts: []int{110}}
 		go server.serve(l)
-		dials := 0
+		var dials atomic.Int32
 		r = r.dialling(Config{Stream: StreamConfig{Resume: true}}, func(ctx context.Context, network, addr string) (c net.Conn, err error) {
-			if dials++; dials == 2 || dials == 3 {
+			if n := dials.Add(1); n == 2 || n == 3 {
 				return nil, syscall.ECONNREFUSED
 			}
 			return l.DialContext(ctx, network, addr)
@@ -581,5 +582,38 @@ func TestTheBreakerHearsOfStreamsAsOfCalls(t *testing.T) {
 		if skip.Reason != events.SkipBreaker || skip.Attempt != 4 {
 			t.Errorf("skip %+v", skip)
 		}
+	})
+}
+
+func TestAServerThatEndsEveryStreamInOrderIsNotHammered(t *testing.T) {
+	for _, row := range []struct {
+		field    string
+		from, to int // connections in ten minutes
+	}{
+		{"", 30, 160},
+		{"retry: 1000\n", 600, 601},
+	} {
+		inBubble(t, func(t *testing.T) {
+			r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, feed(func(_ *http.Request, write func(string)) { write(row.field + "data: x\n\n") }))
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+			defer cancel()
+			got, err := collect(t, r.stream(ctx))
+			// The last wait does not fit.
+			if reasonOf(err) != events.StreamEnded || len(got) < row.from || len(got) > row.to {
+				t.Errorf("%q: %d events, %v; want %d to %d", row.field, len(got), err, row.from, row.to)
+			}
+			r.over(events.StreamEnded)
+		})
+	}
+}
+
+func TestAnIDThatNoHeaderCanCarryEndsTheStream(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, flaky("id: a\x01b\ndata: 1\n\n"))
+		_, err := collect(t, r.stream(context.Background()))
+		if reasonOf(err) != events.StreamTransport || !strings.Contains(err.Error(), "Last-Event-ID") && !strings.Contains(err.Error(), "Last-Event-Id") {
+			t.Errorf("error %v", err)
+		}
+		r.over(events.StreamTransport)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,7 +118,8 @@ func TestSlowOpeningsAreTriedAgain(t *testing.T) {
 		for _, retries := range []int{-1, 1} {
 			t.Run(fmt.Sprint(row.name, " ", retries), func(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
-					attempts, dials := 0, 0
+					attempts := 0
+					var dials atomic.Int32
 					cfg := Config{Retry: RetryPolicy{MaxRetries: retries, BaseDelay: 1, MaxDelay: 1}}
 					r := newRig(t, cfg, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 						if attempts++; attempts == 1 && row.want != events.StreamConnectTimeout {
@@ -126,7 +128,7 @@ func TestSlowOpeningsAreTriedAgain(t *testing.T) {
 						stay("data: x\n\n").ServeHTTP(w, req)
 					}))
 					r = r.dialling(cfg, func(ctx context.Context, network, addr string) (net.Conn, error) {
-						if dials++; dials == 1 {
+						if dials.Add(1) == 1 {
 							<-time.After(row.dial)
 						}
 						return r.listener.DialContext(ctx, network, addr)
