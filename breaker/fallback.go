@@ -19,11 +19,15 @@ type loss struct {
 
 func (l *loss) lost() bool { return l.next.Load() != 0 }
 
-// try reports whether the store is to be asked at now: always while it works,
-// one operation per retryStore while it does not.
-func (l *loss) try(now int64) bool {
+// try reports whether the store is to be asked: always while it works, one
+// operation per retryStore while it does not.
+func (l *loss) try(m *Memory) bool {
 	next := l.next.Load()
-	return next == 0 || now >= next && l.next.CompareAndSwap(next, now+retryStore.Milliseconds())
+	if next == 0 {
+		return true
+	}
+	now := m.now()
+	return now >= next && l.next.CompareAndSwap(next, now+retryStore.Milliseconds())
 }
 
 // failed reports whether this was the first failure.
@@ -34,35 +38,62 @@ func (l *loss) worked() bool { return l.next.Load() != 0 && l.next.Swap(0) != 0 
 
 // admitStore asks the store, or the local gate while the store fails.
 func (b *Breaker) admitStore(ctx context.Context, key string, lease time.Duration) (*Permit, error) {
-	if !b.loss.try(b.local.now()) {
+	if !b.loss.try(b.local) {
 		return b.admitLocal(ctx, key, lease)
 	}
-	var changes []Change
+	told := collect()
+	defer told.done()
 	rules := b.leased(lease)
-	rules.Report = func(c Change) { changes = append(changes, c) }
+	rules.Report = told.report
 	g, err := b.store.Admit(ctx, key, rules)
-	var rejected *RejectedError
-	switch refused := errors.As(err, &rejected); {
-	case err != nil && !refused && ctx.Err() != nil:
-		return nil, fmt.Errorf("breaker: admission of %q: %w", key, err)
-	case err != nil && !refused:
-		b.storeFailed()
-		return b.admitLocal(ctx, key, lease)
-	case refused:
-		b.storeWorked()
-		for i := range changes {
-			b.emitChanged(ctx, key, &changes[i])
-		}
-		b.emitRejected(ctx, rejected)
-		return nil, rejected
+	if err != nil {
+		return b.refused(ctx, key, lease, told.changes, err)
 	}
 	b.storeWorked()
 	permit := &Permit{b: b, ctx: ctx, shared: &shared{key: key, grant: g, lease: rules.ProbeLease}}
 	if g.Lease != 0 {
 		permit.shared.result.State = HalfOpen
 	}
-	permit.announceShared(changes)
+	permit.announceShared(told.changes)
 	return permit, nil
+}
+
+// refused makes the best of a store's error.
+func (b *Breaker) refused(ctx context.Context, key string, lease time.Duration, changes []Change, err error) (*Permit, error) {
+	var rejected *RejectedError
+	switch {
+	case errors.As(err, &rejected):
+		b.storeWorked()
+		for i := range changes {
+			b.emitChanged(ctx, key, &changes[i])
+		}
+		b.emitRejected(ctx, rejected)
+		return nil, rejected
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("breaker: admission of %q: %w", key, err)
+	default:
+		b.storeFailed()
+		return b.admitLocal(ctx, key, lease)
+	}
+}
+
+// collector receives what a store reports during one operation.
+type collector struct {
+	changes []Change
+	report  func(Change)
+}
+
+var collectors = sync.Pool{New: func() any {
+	c := &collector{}
+	c.report = func(ch Change) { c.changes = append(c.changes, ch) }
+	return c
+}}
+
+func collect() *collector { return collectors.Get().(*collector) }
+
+func (c *collector) done() {
+	c.changes = c.changes[:0]
+	collectors.Put(c)
 }
 
 // shared is the part of a permit that a shared store gave.
@@ -106,44 +137,43 @@ func (p *Permit) announceShared(changes []Change) {
 // settleShared settles what the store granted. If the store fails, the local
 // gate counts the outcome.
 func (p *Permit) settleShared(o Outcome) Result {
-	r, changes := p.settleOnce(o)
-	for i := range changes {
-		p.tell(&changes[i])
+	told := collect()
+	defer told.done()
+	r := p.settleOnce(o, told)
+	for i := range told.changes {
+		p.tell(&told.changes[i])
 	}
 	return r
 }
 
-func (p *Permit) settleOnce(o Outcome) (Result, []Change) {
+func (p *Permit) settleOnce(o Outcome, told *collector) Result {
 	s := p.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.settled {
-		return s.result, nil
+	if !s.settled {
+		s.settled = true
+		s.result = p.b.settleGrant(p.ctx, s.key, s.grant, o, told)
 	}
-	s.settled = true
-	var changes []Change
-	s.result, changes = p.b.settleGrant(p.ctx, s.key, s.grant, o)
-	return s.result, changes
+	return s.result
 }
 
-func (b *Breaker) settleGrant(ctx context.Context, key string, g Grant, o Outcome) (Result, []Change) {
-	if b.loss.try(b.local.now()) {
-		var changes []Change
+func (b *Breaker) settleGrant(ctx context.Context, key string, g Grant, o Outcome, told *collector) Result {
+	if b.loss.try(b.local) {
 		rules := b.params
-		rules.Report = func(c Change) { changes = append(changes, c) }
+		rules.Report = told.report
 		r, err := b.store.Settle(context.WithoutCancel(ctx), key, g, o, rules)
 		if err == nil {
 			b.storeWorked()
-			return r, changes
+			return r
 		}
 		b.storeFailed()
 	}
 	c := b.local.cell(key, &b.params)
 	_, a := b.local.step(c, Event{Verb: DoSettle, Grant: Grant{Generation: c.head.Load() >> 2}, Outcome: o}, &b.params)
 	if a.Changed {
-		return a.Result, []Change{a.Change}
+		told.report(a.Change)
 	}
-	return a.Result, nil
+	return a.Result
 }
 
 func (b *Breaker) storeFailed() {

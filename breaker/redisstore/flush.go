@@ -15,10 +15,18 @@ func (r *replica) countLocked(o breaker.Outcome, p *breaker.Params) (urgent bool
 		return false
 	}
 	r.pending.Add(o)
-	if r.flushing != nil {
+	switch {
+	case r.flushing != nil:
 		return false // when it is over, it looks again
+	case r.due != 0 && r.flawlessLocked():
+		return false // on its way, and nothing can open
 	}
 	return r.scheduleLocked(p)
+}
+
+// flawlessLocked reports whether no failure is known of.
+func (r *replica) flawlessLocked() bool {
+	return r.gate.Failures+r.gate.PriorFailures+r.pending.Failures+r.sent.Failures == 0
 }
 
 // scheduleLocked sees to it that what is pending gets flushed, and reports

@@ -26,9 +26,7 @@ func (r *replica) loseLocked(p *breaker.Params) (changes []breaker.Change, news 
 	if r.lost {
 		return nil, false
 	}
-	if r.rules.MinCalls == 0 {
-		r.rules = *p
-	}
+	r.followLocked(p)
 	merged, a := r.mergedLocked(p)
 	r.pending, r.sent = breaker.Batch{}, breaker.Batch{}
 	r.gate, r.known, r.lost = merged, true, true

@@ -42,6 +42,18 @@ type batched struct {
 	due      time.Duration // guarded by mu; when timer flushes; 0: it does not
 }
 
+// followLocked remembers the rules of an operation.
+func (r *replica) followLocked(p *breaker.Params) {
+	k := &r.rules
+	if k.ConsecutiveFailures == p.ConsecutiveFailures && k.FailureRate == p.FailureRate && k.MinCalls == p.MinCalls &&
+		k.BucketWidth == p.BucketWidth && k.Cooldown == p.Cooldown && k.MaxCooldown == p.MaxCooldown &&
+		k.ProbeLease == p.ProbeLease && k.Timeout == p.Timeout {
+		return
+	}
+	r.rules = *p
+	r.rules.Report = nil // belongs to the operation
+}
+
 // nowLocked returns the server's time as far as we know it.
 func (r *replica) nowLocked() int64 { return r.store.now() + r.offset }
 

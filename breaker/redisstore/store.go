@@ -86,17 +86,20 @@ func (s *Store) Admit(ctx context.Context, key string, p breaker.Params) (breake
 		switch {
 		case done:
 			return s.admitted(key, &p, a)
-		case wait != nil:
-			select {
-			case <-wait:
-				continue
-			case <-ctx.Done():
-				return breaker.Grant{}, fmt.Errorf("redisstore: admission of %q: %w", key, context.Cause(ctx))
-			}
+		case wait == nil:
+			return s.admitThere(ctx, r, p)
 		}
-		got, err := s.run(ctx, r.name, &p, "admit")
-		return s.admitted(key, &p, r.arrive(got, err, breaker.Event{Verb: breaker.DoAdmit}, &p))
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return breaker.Grant{}, fmt.Errorf("redisstore: admission of %q: %w", key, context.Cause(ctx))
+		}
 	}
+}
+
+func (s *Store) admitThere(ctx context.Context, r *replica, p breaker.Params) (breaker.Grant, error) {
+	got, err := s.run(ctx, r.name, &p, "admit")
+	return s.admitted(r.key, &p, r.arrive(got, err, breaker.Event{Verb: breaker.DoAdmit}, &p))
 }
 
 // answer is an answer with everything that was learnt together with it.
@@ -128,7 +131,7 @@ func (r *replica) admitHere(p *breaker.Params) (a answer, wait <-chan struct{}, 
 	s := r.store
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rules = *p
+	r.followLocked(p)
 	if r.lost {
 		return r.decideLocked(breaker.Event{Verb: breaker.DoAdmit}, p), nil, true
 	}
@@ -202,9 +205,15 @@ func (s *Store) Settle(ctx context.Context, key string, g breaker.Grant, o break
 			a = flushed
 		}
 	case !done:
-		got, err := s.run(ctx, r.name, &p, "settle", g.Generation, g.Lease, int64(o))
-		a = r.arrive(got, err, e, &p)
+		return s.settleThere(ctx, r, e, p)
 	}
+	s.tell(&p, a)
+	return a.Result, nil
+}
+
+func (s *Store) settleThere(ctx context.Context, r *replica, e breaker.Event, p breaker.Params) (breaker.Result, error) {
+	got, err := s.run(ctx, r.name, &p, "settle", e.Grant.Generation, e.Grant.Lease, int64(e.Outcome))
+	a := r.arrive(got, err, e, &p)
 	s.tell(&p, a)
 	return a.Result, nil
 }
@@ -214,7 +223,7 @@ func (s *Store) Settle(ctx context.Context, key string, g breaker.Grant, o break
 func (r *replica) settleHere(e breaker.Event, p *breaker.Params) (a answer, urgent, done bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rules = *p
+	r.followLocked(p)
 	switch {
 	case r.lost:
 		return r.decideLocked(e, p), false, true

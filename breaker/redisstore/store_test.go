@@ -39,12 +39,14 @@ func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		op := ""
 		if args := cmd.Args(); len(args) > 4 && (args[0] == "evalsha" || args[0] == "eval") {
 			op, _ = args[4].(string)
-			w.mu.Lock()
-			w.ops = append(w.ops, op)
-			w.mu.Unlock()
+			if args[0] == "evalsha" { // eval repeats one
+				w.mu.Lock()
+				w.ops = append(w.ops, op)
+				w.mu.Unlock()
+			}
 		}
 		err := next(ctx, cmd)
-		if op != "" {
+		if op != "" && !redis.HasErrorPrefix(err, "NOSCRIPT") {
 			w.told <- op
 		}
 		return err
