@@ -17,29 +17,46 @@ import (
 
 // server is a redis-server of the test's own on a loopback port.
 type server struct {
-	t    testing.TB
-	path string
-	args []string
-	addr string
-	cmd  *exec.Cmd
+	t     testing.TB
+	path  string
+	args  []string
+	addr  string
+	ready string // what it says when it is
+	cmd   *exec.Cmd
 }
 
 func startServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	path := require.Tool(t, "redis-server")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
-	s := &server{t: t, path: path, addr: addr, args: append([]string{
+	s := &server{t: t, path: path, addr: addr, ready: "Ready to accept connections", args: append([]string{
 		"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir(),
 	}, args...)}
 	s.start()
 	t.Cleanup(func() { s.kill() })
 	return s
+}
+
+// startSentinel returns the address of a sentinel with that configuration.
+func startSentinel(t testing.TB, config string) string {
+	t.Helper()
+	s := &server{t: t, path: require.Tool(t, "redis-server"), addr: freeAddr(t), ready: "+monitor"}
+	_, port, _ := net.SplitHostPort(s.addr)
+	s.args = []string{config, "--sentinel", "--port", port, "--bind", "127.0.0.1"}
+	s.start()
+	t.Cleanup(func() { s.kill() })
+	return s.addr
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // start returns when the server accepts connections.
@@ -57,7 +74,7 @@ func (s *server) start() {
 	var said []string
 	for lines.Scan() {
 		said = append(said, lines.Text())
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
+		if strings.Contains(lines.Text(), s.ready) {
 			go func() { _, _ = io.Copy(io.Discard, out) }()
 			return
 		}
