@@ -44,8 +44,8 @@ type Config struct {
 	// StartAttributes gives the span of an attempt its method, address, port
 	// and URL when it starts, and not when it ends, so that samplers and span
 	// processors see them. Name and kind they see in any case. The HTTP
-	// conventions recommend it where sampling depends on them; it costs about
-	// a twentieth of a sampled call.
+	// conventions recommend it where sampling depends on them; it makes a
+	// sampled call about a tenth dearer.
 	StartAttributes bool
 	// OnPanic gets what a propagator, a SpanName function or a source
 	// panicked with, on the goroutine on which it did. Nil: it is counted only.
