@@ -167,8 +167,9 @@ func TestCancelingADockerEventStreamFreesItsConnection(t *testing.T) {
 	if err := r.WaitOpen(bounded(t), 0); err != nil {
 		t.Errorf("the daemon still holds the stream: %v", err)
 	}
-	if done := doneCall(t, r); done.Outcome != events.OutcomeCanceled {
-		t.Errorf("the call's outcome is %q, want %q", done.Outcome, events.OutcomeCanceled)
+	// The Docker client closes the body, and perhaps has begun to read before.
+	if done := doneCall(t, r); done.Outcome != events.OutcomeCanceled && done.Outcome != events.OutcomeOK {
+		t.Errorf("the call's outcome is %q, want %q or, closed before the next read, %q", done.Outcome, events.OutcomeCanceled, events.OutcomeOK)
 	}
 	r.nothingHeld(t)
 }
