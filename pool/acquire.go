@@ -91,7 +91,7 @@ func (x *exchange) tryAcquire() error {
 	if x.c == nil {
 		w = &waiter{
 			g: g, place: x.place, flavour: x.flavour, fresh: x.fresh,
-			ctx: x.ctx, meta: x.hooks.dialMeta(x.ctx), addr: x.addr, proxy: x.proxy, wake: make(chan struct{}, 1),
+			ctx: x.ctx, meta: x.hooks.dialMeta(x.ctx), to: x.to, proxy: x.proxy, wake: make(chan struct{}, 1),
 		}
 		g.queue.insert(w)
 		x.w = w
@@ -226,7 +226,7 @@ func (x *exchange) overdue(w *waiter) error {
 		return nil
 	}
 	return &WaitError{
-		Origin: x.origin(), Waited: x.waited + w.queued + time.Since(w.since),
+		Origin: x.to.origin(), Waited: x.waited + w.queued + time.Since(w.since),
 		Limit: t.base.MaxConnsPerHost, Waiting: w.g.queue.n - 1,
 	}
 }

@@ -239,8 +239,9 @@ func proxyOrigin(proxy string) string {
 	if err != nil {
 		return "proxy"
 	}
-	if u.Scheme == "" {
-		u.Scheme = "http"
+	e := endpointOf(u)
+	if e.scheme == "" {
+		e.scheme = "http"
 	}
-	return origin(u.Scheme, canonicalAddr(u))
+	return e.origin()
 }

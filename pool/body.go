@@ -17,14 +17,18 @@ type responseBody struct {
 	op     string                // OpResponseBody, or OpStream after CONNECT
 	over   atomic.Bool           // the use of the connection has ended
 	closed atomic.Bool           // Close was called
-	sticky atomic.Pointer[error] // the first error of Read
+	ended  atomic.Bool           // Read has returned an error
+	sticky atomic.Pointer[error] // which; nil: io.EOF
 }
 
 // Read reads from the body. An error, EOF included, is returned again by
 // later calls.
 func (b *responseBody) Read(p []byte) (int, error) {
-	if err := b.sticky.Load(); err != nil && !b.closed.Load() {
-		return 0, *err
+	if b.ended.Load() && !b.closed.Load() {
+		if err := b.sticky.Load(); err != nil {
+			return 0, *err
+		}
+		return 0, io.EOF
 	}
 	n, err := b.rc.Read(p)
 	if err == nil {
@@ -36,12 +40,20 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	if err != io.EOF {
 		err = b.s.explain(b.op, err)
 	}
-	b.sticky.Store(&err)
+	b.stick(err)
 	if b.over.CompareAndSwap(false, true) {
 		b.end(err)
 	}
 	awaitCancel(b.s.legacy, err)
 	return n, err
+}
+
+// stick keeps the first error of Read.
+func (b *responseBody) stick(err error) {
+	if err != io.EOF {
+		b.sticky.CompareAndSwap(nil, &err)
+	}
+	b.ended.Store(true)
 }
 
 // end ends the use after Read's first error.

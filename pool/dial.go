@@ -19,7 +19,7 @@ import (
 // request that it was started for: its connection may serve another one.
 type dialing struct {
 	c      *conn
-	addr   string // of the request, the target of a proxy
+	to     endpoint
 	proxy  *url.URL
 	ctx    context.Context // carries the values of the request's context
 	cancel context.CancelFunc
@@ -59,7 +59,7 @@ func (t *Transport) startDial(g *group, w *waiter) {
 	g.count.Dials++
 	c := &conn{g: g, id: lastConn.Add(1), flavour: w.flavour, meta: w.meta, slot: true}
 	c.meta.Call = 0
-	d := &dialing{c: c, addr: w.addr, proxy: w.proxy, w: w, fresh: w.fresh}
+	d := &dialing{c: c, to: w.to, proxy: w.proxy, w: w, fresh: w.fresh}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.ctx))
 	d.ctx, d.cancel = &dialContext{ctx, d}, cancel
 	g.dials = append(g.dials, d)
@@ -84,7 +84,7 @@ func (t *Transport) dial(d *dialing) {
 	}()
 	began := time.Now()
 	c := d.c
-	cc, err := t.privateBase(c.flavour).NewClientConn(httptrace.WithClientTrace(d.ctx, d.trace()), c.g.key.scheme, d.addr)
+	cc, err := t.privateBase(c.flavour).NewClientConn(httptrace.WithClientTrace(d.ctx, d.trace()), d.to.scheme, d.to.addr())
 	over = true
 	if err != nil {
 		err = d.explain(err)
@@ -255,7 +255,7 @@ func (t *Transport) dialOver(d *dialing) {
 
 // explain gives the error of a dial its type.
 func (d *dialing) explain(err error) error {
-	to := origin(d.c.g.key.scheme, d.addr)
+	to := d.to.origin()
 	if d.handshaking.Load() || isHandshakeError(err) {
 		return &TLSHandshakeError{Origin: to, Err: err}
 	}

@@ -21,7 +21,7 @@ type exchange struct {
 	hooks   hooks
 
 	key     key
-	addr    string // canonical host:port of the request
+	to      endpoint
 	proxy   *url.URL
 	flavour flavour
 
@@ -77,18 +77,18 @@ func (x *exchange) run() (*http.Response, error) {
 func (x *exchange) resolve() error {
 	x.trace = httptrace.ContextClientTrace(x.ctx)
 	u := x.req.URL
-	x.addr = canonicalAddr(u)
-	x.hooks.scheme, x.hooks.addr = u.Scheme, x.addr
-	x.key = key{scheme: u.Scheme, addr: x.addr}
+	x.to = endpointOf(u)
+	x.hooks.to = x.to
+	x.key = key{endpoint: x.to}
 	if proxy := x.t.base.Proxy; proxy != nil {
 		var err error
 		if x.proxy, err = proxy(x.req); err != nil {
-			return &DialError{Phase: PhaseProxy, Origin: x.origin(), Err: err}
+			return &DialError{Phase: PhaseProxy, Origin: x.to.origin(), Err: err}
 		}
 		if x.proxy != nil {
 			x.key.proxy = x.proxy.String()
 			if proxied(x.proxy, u.Scheme) {
-				x.key.addr = ""
+				x.key.endpoint = endpoint{scheme: u.Scheme}
 			}
 		}
 	}
@@ -99,14 +99,12 @@ func (x *exchange) resolve() error {
 	return nil
 }
 
-func (x *exchange) origin() string { return origin(x.req.URL.Scheme, x.addr) }
-
 // firstHop returns the host:port that a dial connects to.
 func (x *exchange) firstHop() string {
 	if x.proxy != nil {
-		return canonicalAddr(x.proxy)
+		return endpointOf(x.proxy).addr()
 	}
-	return x.addr
+	return x.to.addr()
 }
 
 // fail ends the exchange with err.

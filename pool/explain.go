@@ -29,7 +29,7 @@ func (s *sending) explain(op string, err error) error {
 		return err // an orderly end of the TLS stream, or a fault of the request
 	}
 	return &TLSTransportError{
-		Op: op, Origin: origin(s.scheme, s.addr), Err: err,
+		Op: op, Origin: s.hooks.to.origin(), Err: err,
 		Truncated: ks&kindTruncated != 0 || errors.Is(failure, errTruncated),
 	}
 }

@@ -41,8 +41,8 @@ func (t *Transport) group(k key) *group {
 		return g
 	}
 	g := &group{t: t, key: k}
-	if k.addr != "" {
-		g.origin = origin(k.scheme, k.addr)
+	if k.host != "" {
+		g.origin = k.endpoint.origin()
 	} else {
 		g.origin = proxyOrigin(k.proxy)
 	}

@@ -261,7 +261,7 @@ func (w *world) enqueue(path string) *exchange {
 	w.pool.place++
 	w.pool.inflight++
 	x.place, x.admitted = w.pool.place, true
-	x.w = &waiter{g: w.pool.group(x.key), place: x.place, ctx: x.ctx, addr: x.addr, wake: make(chan struct{}, 1)}
+	x.w = &waiter{g: w.pool.group(x.key), place: x.place, ctx: x.ctx, to: x.to, wake: make(chan struct{}, 1)}
 	x.w.g.queue.insert(x.w)
 	return x
 }

@@ -10,19 +10,23 @@ import (
 // hooks emits the events of one request: to the pool's hooks, then to those of
 // the request's context. None of its methods may be called under a lock.
 type hooks struct {
-	t      *Transport
-	of     *events.Hooks // of the context
-	scheme string        // with addr, the request's origin
-	addr   string
+	t  *Transport
+	of *events.Hooks // of the context
+	to endpoint      // of the request
 }
 
 func (h hooks) none() bool { return h.of == nil && h.t.cfg.Hooks == nil }
 
-// meta returns on whose behalf an event in ctx happens.
-func (h hooks) meta(ctx context.Context) events.Meta {
+// meta returns on whose behalf an event on c, if that is not nil, happens in
+// ctx.
+func (h hooks) meta(ctx context.Context, c *conn) events.Meta {
 	m := events.MetaFrom(ctx)
-	if m.Origin == "" {
-		m.Origin = origin(h.scheme, h.addr)
+	switch {
+	case m.Origin != "":
+	case c != nil && c.g.key.endpoint == h.to:
+		m.Origin = c.g.origin
+	default:
+		m.Origin = h.to.origin()
 	}
 	return m
 }
@@ -33,7 +37,7 @@ func (h hooks) dialMeta(ctx context.Context) events.Meta {
 	if h.t.cfg.Hooks == nil {
 		return events.Meta{}
 	}
-	return h.meta(ctx)
+	return h.meta(ctx, nil)
 }
 
 func emit[E any](ctx context.Context, h hooks, pick func(*events.Hooks) func(context.Context, E), e E) {
@@ -68,7 +72,7 @@ func (h hooks) acquired(ctx context.Context, c *conn, got acquired, wait time.Du
 	if h.none() {
 		return
 	}
-	m := h.meta(ctx)
+	m := h.meta(ctx, c)
 	if got.announce {
 		emit(ctx, h, pickOpened, events.ConnOpened{Meta: m, Conn: c.id, Protocol: c.protocol(), Duration: c.took})
 	}
@@ -82,7 +86,7 @@ func (h hooks) released(ctx context.Context, c *conn, handedOn bool, remaining i
 		return
 	}
 	emit(ctx, h, pickReleased, events.ConnReleased{
-		Meta: h.meta(ctx), Conn: c.id, HandedOn: handedOn, Age: time.Since(c.opened), Remaining: remaining,
+		Meta: h.meta(ctx, c), Conn: c.id, HandedOn: handedOn, Age: time.Since(c.opened), Remaining: remaining,
 	})
 }
 
@@ -90,14 +94,14 @@ func (h hooks) stale(ctx context.Context, c *conn, try int, class events.ErrorCl
 	if h.none() {
 		return
 	}
-	emit(ctx, h, pickStale, events.ConnStale{Meta: h.meta(ctx), Conn: c.id, Try: try, Class: class})
+	emit(ctx, h, pickStale, events.ConnStale{Meta: h.meta(ctx, c), Conn: c.id, Try: try, Class: class})
 }
 
 func (h hooks) recovered(ctx context.Context, c *conn, n int, class events.ErrorClass, fresh bool) {
 	if n == 0 || h.none() {
 		return
 	}
-	emit(ctx, h, pickRecovered, events.ConnRecovered{Meta: h.meta(ctx), Conn: c.id, Recoveries: n, Class: class, Fresh: fresh})
+	emit(ctx, h, pickRecovered, events.ConnRecovered{Meta: h.meta(ctx, c), Conn: c.id, Recoveries: n, Class: class, Fresh: fresh})
 }
 
 // closed reports the end of a connection as part of a request.
@@ -106,7 +110,7 @@ func (h hooks) closed(ctx context.Context, c *conn) {
 		return
 	}
 	emit(ctx, h, pickClosed, events.ConnClosed{
-		Meta: h.meta(ctx), Conn: c.id, Protocol: c.protocol(), Cause: c.cause, Age: time.Since(c.opened),
+		Meta: h.meta(ctx, c), Conn: c.id, Protocol: c.protocol(), Cause: c.cause, Age: time.Since(c.opened),
 	})
 }
 

@@ -8,11 +8,23 @@ import (
 	"strings"
 )
 
+// endpoint is where requests go: scheme, host in lower case and ASCII, port.
+type endpoint struct {
+	scheme string // "http" or "https"
+	host   string // without brackets
+	port   string
+}
+
+// addr returns host:port.
+func (e endpoint) addr() string { return net.JoinHostPort(e.host, e.port) }
+
+// origin returns scheme://host:port.
+func (e endpoint) origin() string { return e.scheme + "://" + e.addr() }
+
 // key says which requests may share a connection, apart from its flavour.
 type key struct {
-	scheme string // "http" or "https"
-	addr   string // canonical host:port; "" for http through an HTTP proxy, whose connections serve any host
-	proxy  string // the proxy's URL with its credentials; "" for none. Never shown
+	endpoint        // without host and port for http through an HTTP proxy, whose connections serve any host
+	proxy    string // the proxy's URL with its credentials; "" for none. Never shown
 }
 
 // flavour tells connections that may speak any allowed protocol from those
@@ -24,44 +36,45 @@ const (
 	onlyHTTP1           // for requests that upgrade their connection, where HTTP/2 is possible
 )
 
-// origin returns scheme://host:port.
-func origin(scheme, addr string) string { return scheme + "://" + addr }
+var defaultPorts = map[string]string{"": "80", "http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
-var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
-
-// canonicalAddr returns u's host:port: lower case, in ASCII, the port always
-// given. It returns u.Host itself where that is canonical already.
-func canonicalAddr(u *url.URL) string {
-	if isCanonical(u.Host) {
-		return u.Host
+// endpointOf returns the endpoint of u. It allocates only for hosts in another
+// form.
+func endpointOf(u *url.URL) endpoint {
+	e := endpoint{scheme: u.Scheme}
+	host, port, plain := splitPlain(u.Host)
+	if !plain {
+		host, port = u.Hostname(), u.Port()
+		var zone string
+		host, zone, plain = strings.Cut(host, "%")
+		host = asciiHost(strings.ToLower(host))
+		if plain { // the name of an interface, in which case matters
+			host += "%" + zone
+		}
 	}
-	port := u.Port()
 	if port == "" {
 		port = defaultPorts[u.Scheme]
 	}
-	host, zone, zoned := strings.Cut(u.Hostname(), "%")
-	host = asciiHost(strings.ToLower(host))
-	if zoned { // the name of an interface, in which case matters
-		host += "%" + zone
-	}
-	return net.JoinHostPort(host, port)
+	e.host, e.port = host, port
+	return e
 }
 
-// isCanonical reports whether h is a lower-case ASCII host with a port.
-func isCanonical(h string) bool {
-	colon := -1
+// splitPlain splits h if its host is a name, or an address of four bytes, in
+// lower case.
+func splitPlain(h string) (host, port string, ok bool) {
+	host = h
 	for i := 0; i < len(h); i++ {
 		switch c := h[i]; {
 		case 'A' <= c && c <= 'Z', c >= 0x80, c == '%', c == '[':
-			return false
+			return "", "", false
 		case c == ':':
-			if colon >= 0 {
-				return false
+			if len(host) < len(h) {
+				return "", "", false
 			}
-			colon = i
+			host, port = h[:i], h[i+1:]
 		}
 	}
-	return colon > 0 && colon < len(h)-1
+	return host, port, true
 }
 
 // asciiHost returns an internationalised host name in its ASCII form (RFC

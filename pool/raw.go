@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 )
 
@@ -21,7 +22,8 @@ type rawConn struct {
 
 	written atomic.Int64 // bytes, alerts of TLS not counted
 	failure atomic.Pointer[error]
-	closed  atomic.Bool
+	once    sync.Once   // of Close
+	closed  atomic.Bool // Close has begun
 	records atomic.Bool // the bytes are TLS records
 	strict  atomic.Bool // an end of the stream is a truncation: set after the handshake
 }
@@ -77,14 +79,15 @@ func (r *rawConn) CloseWrite() error {
 	return fmt.Errorf("pool: CloseWrite on a %T: %w", r.Conn, http.ErrNotSupported)
 }
 
-// Close closes the socket and gives its slot back, once. net/http may call it
-// under a lock of its own.
+// Close closes the socket and gives its slot back, once; later calls wait for
+// that. net/http may call it under a lock of its own.
 func (r *rawConn) Close() error {
-	if r.closed.Swap(true) {
-		return net.ErrClosed
-	}
-	err := r.Conn.Close()
-	r.c.g.t.socketClosed(r.c)
+	err := net.ErrClosed
+	r.once.Do(func() {
+		r.closed.Store(true)
+		err = r.Conn.Close()
+		r.c.g.t.socketClosed(r.c)
+	})
 	return err
 }
 

@@ -117,7 +117,7 @@ func (x *exchange) final(f *fault, class events.ErrorClass) error {
 	switch {
 	case f.stale() && f.reused:
 		return &StaleConnError{
-			Origin: x.origin(), Conn: x.s.c.id, Try: x.dead + 1, Class: class,
+			Origin: x.to.origin(), Conn: x.s.c.id, Try: x.dead + 1, Class: class,
 			NothingWritten: f.unprocessed(), Err: f.err,
 		}
 	case f.connection && f.unwritten:

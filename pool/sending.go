@@ -18,8 +18,6 @@ type sending struct {
 	before  int64           // bytes on the socket before the send; -1: not known
 	reqCtx  context.Context // of the request
 	hooks   hooks
-	scheme  string // with addr, the request's origin
-	addr    string
 	closes  bool            // the request, or its response, ends the connection
 	putIdle func(error)     // of the user's trace
 	legacy  <-chan struct{} // the request's Cancel
@@ -60,7 +58,7 @@ func (s *sending) nothingWritten() bool {
 // or has been released; on error x.c is still held.
 func (x *exchange) send() (*http.Response, error) {
 	c := x.c
-	s := &sending{ctx: x.ctx, c: c, reqCtx: x.ctx, hooks: x.hooks, scheme: x.req.URL.Scheme, addr: x.addr, legacy: x.req.Cancel}
+	s := &sending{ctx: x.ctx, c: c, reqCtx: x.ctx, hooks: x.hooks, legacy: x.req.Cancel}
 	switch {
 	case x.trace != nil:
 		trace := *x.trace

@@ -27,7 +27,7 @@ type waiter struct {
 	fresh   bool // takes a connection dialled for it alone, and no other
 	ctx     context.Context
 	meta    events.Meta
-	addr    string
+	to      endpoint
 	proxy   *url.URL
 	wake    chan struct{} // receives when the phase changed; capacity 1
 
