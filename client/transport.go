@@ -56,7 +56,7 @@ func NewTransport(cfg Config) (*Transport, error) {
 	}
 	gen, err := newGeneration(1, &t.cfg, t.template)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("client: %w", err), t.stopTelemetry())
+		return nil, errors.Join(fmt.Errorf("client: %w", err), all(t.stop))
 	}
 	t.gen.Store(gen)
 	t.subscribe()
@@ -67,6 +67,9 @@ func NewTransport(cfg Config) (*Transport, error) {
 func (t *Transport) observe(cfg *Config) error {
 	if cfg.NoTelemetry {
 		return nil
+	}
+	if cfg.Telemetry.OnPanic == nil {
+		cfg.Telemetry.OnPanic = cfg.OnPanic
 	}
 	bridge, err := otelbridge.New(cfg.Telemetry)
 	if err != nil {
@@ -106,12 +109,12 @@ func (t *Transport) subscribe() {
 	t.stop = append(t.stop, func() error { stop(); return nil })
 }
 
-func (t *Transport) stopTelemetry() error {
+// all calls every function and joins their errors.
+func all(stop []func() error) error {
 	var errs []error
-	for _, stop := range t.stop {
-		errs = append(errs, stop())
+	for _, f := range stop {
+		errs = append(errs, f())
 	}
-	t.stop = nil
 	return errors.Join(errs...)
 }
 
@@ -223,12 +226,14 @@ func (t *Transport) Shutdown(ctx context.Context) error {
 // ends the telemetry of this client. Closing again does nothing.
 func (t *Transport) Close() error {
 	t.closing.Lock()
-	defer t.closing.Unlock()
-	for _, g := range t.retireLocked() {
+	gens, stop := t.retireLocked(), t.stop
+	t.old, t.stop, t.closed = nil, nil, true
+	t.closing.Unlock()
+	// Outside the lock: telemetry that collects at this moment asks for it.
+	for _, g := range gens {
 		g.close()
 	}
-	t.old, t.closed = nil, true
-	return t.stopTelemetry()
+	return all(stop)
 }
 
 // retireLocked keeps new calls out and returns all generations with
