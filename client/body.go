@@ -122,8 +122,13 @@ func (b *callBody) fail(err error) error {
 	return err
 }
 
+// Close ends the call, as canceled if that is why the rest goes unread.
 func (b *callBody) Close() error {
-	defer b.call.finish(b.outcome, b.status, b.class)
+	outcome, class := b.outcome, b.class
+	if over := b.call.over(); over != nil && !b.call.ended.Load() && !errors.Is(over, context.DeadlineExceeded) {
+		outcome, class = events.OutcomeCanceled, events.ClassCanceled
+	}
+	defer b.call.finish(outcome, b.status, class)
 	return b.ReadCloser.Close()
 }
 

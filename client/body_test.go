@@ -235,3 +235,20 @@ func TestBuffered(t *testing.T) {
 type iotestErr struct{}
 
 func (iotestErr) Read([]byte) (int, error) { return 0, errBoom }
+
+func TestABodyThatIsClosedUnreadAfterACancellationEndsTheCallAsCanceled(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{}, statuses("200"))
+		ctx, cancel := context.WithCancel(context.Background())
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
+		resp, err := r.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		resp.Body.Close()
+		if done := eventstest.One[events.CallDone](t, r.rec); done.Outcome != events.OutcomeCanceled || done.Class != events.ClassCanceled {
+			t.Errorf("CallDone %+v", done)
+		}
+	})
+}

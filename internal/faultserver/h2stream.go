@@ -167,7 +167,7 @@ func (h *h2conn) encode(status string, headers ...http.Header) []byte {
 		for _, k := range sortedKeys(hd) {
 			name := strings.ToLower(k)
 			switch name {
-			case "connection", "transfer-encoding", "keep-alive", "upgrade", "proxy-connection", "trailer":
+			case "connection", "transfer-encoding", "keep-alive", "upgrade", "proxy-connection":
 				continue // RFC 9113, section 8.2.2
 			}
 			for _, v := range hd[k] {

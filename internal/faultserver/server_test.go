@@ -74,9 +74,11 @@ func TestBodiesLargerThanAnyWindowAreEchoedExactly(t *testing.T) {
 		if err := s.WaitIdle(waiting(t), 1); err != nil {
 			t.Fatal(err)
 		}
-		st := s.Stats()
-		if st.Opened != 1 || st.Open != 1 || st.MaxOpen != 1 || st.Requests != 6 || st.Processed != 6 {
-			t.Errorf("stats are %+v", st)
+		// net/http may dial once more while it has not yet noticed the end of a
+		// stream: the counts are compared with what the client did.
+		st, k := s.Stats(), s.Sockets()
+		if st.Opened != k.Opened() || st.Open != k.Open() || st.MaxOpen > k.MaxOpen() || st.Opened > 2 || st.Requests != 6 || st.Processed != 6 {
+			t.Errorf("stats are %+v; the client opened %d, of which %d are open", st, k.Opened(), k.Open())
 		}
 		if r := s.Requests()[5]; r.BodyBytes != 1<<20 || !r.BodyDone || !r.Answered {
 			t.Errorf("the last record is %+v", r)
