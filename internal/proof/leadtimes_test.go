@@ -20,7 +20,7 @@ func compareLeadTimes(t *testing.T, outcomes []outcome) {
 	want := leadTimes(outcomes)
 	t.Log("\n" + want)
 	if *update && !t.Failed() {
-		if err := os.WriteFile(leadTimesFile, []byte(want), 0o600); err != nil {
+		if err := os.WriteFile(leadTimesFile, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

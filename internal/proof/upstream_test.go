@@ -28,7 +28,12 @@ type upstream struct {
 func newUpstream(s *Stage) *upstream {
 	u := &upstream{listener: memconn.Listen()}
 	u.answer(healthy)
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*u.handler.Load())(w, r) })}
+	var answering sync.WaitGroup
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answering.Add(1)
+		defer answering.Done()
+		(*u.handler.Load())(w, r)
+	})}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -37,6 +42,7 @@ func newUpstream(s *Stage) *upstream {
 	s.Cleanup(func() {
 		server.Close()
 		<-served
+		answering.Wait()
 	})
 	return u
 }
