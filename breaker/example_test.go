@@ -48,3 +48,30 @@ func ExampleTransition() {
 	// Output:
 	// open 1m0s
 }
+
+func ExampleNewMemory() {
+	// Two breakers with rules of their own share the gates.
+	gates := breaker.NewMemory(1000)
+	first, err := breaker.New(breaker.Config{Store: gates, ConsecutiveFailures: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	second, err := breaker.New(breaker.Config{Store: gates})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	permit, err := first.Admit(context.Background(), "db")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(permit.Failure().State)
+	_, err = second.Admit(context.Background(), "db")
+	var rejected *breaker.RejectedError
+	fmt.Println(errors.As(err, &rejected))
+	// Output:
+	// open
+	// true
+}

@@ -21,11 +21,12 @@ import (
 //
 // [breakertest.Run]: https://pkg.go.dev/github.com/plimsoll-http/plimsoll/breaker/breakertest#Run
 type Store interface {
-	// Admit asks for admission. A refusal is a *[RejectedError].
+	// Admit asks for admission. A refusal is a *[RejectedError]. Where ctx ends
+	// while a lease may be on its way, the lease must not stay behind.
 	Admit(ctx context.Context, key string, p Params) (Grant, error)
 	// Settle reports what became of the operation that g admitted. A grant of
 	// an earlier generation, or of a lease that someone else holds by now,
-	// changes nothing.
+	// changes nothing and is no error. ctx carries values; it does not end.
 	Settle(ctx context.Context, key string, g Grant, o Outcome, p Params) (Result, error)
 	// Renew extends the probe lease of g to p.ProbeLease from now. It reports
 	// whether g still holds it.

@@ -34,6 +34,7 @@ func TestStoresConformInEveryMode(t *testing.T) {
 // The server's clock and the machine's decide here. Nothing is waited for but
 // what the store itself said.
 func TestStoresConformOnTheServersClock(t *testing.T) {
+	t.Parallel()
 	client := startServer(t).client()
 	for _, mode := range []Mode{Strict, Batched} {
 		t.Run(mode.String(), func(t *testing.T) {

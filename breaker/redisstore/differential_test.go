@@ -70,6 +70,7 @@ func (c *tally) demand(t *testing.T, atLeast int, whats ...string) {
 // with the time of each, and must agree on every answer and every number of
 // every gate.
 func TestTheScriptEqualsTheTransitionFunction(t *testing.T) {
+	t.Parallel()
 	client := startServer(t).client()
 	if err := client.ScriptLoad(t.Context(), source).Err(); err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestTheScriptEqualsTheTransitionFunction(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	seen.demand(t, 1000, "closed>open", "open>half_open", "half_open>closed", "half_open>open", "half_open>half_open",
+	seen.demand(t, 300, "closed>open", "open>half_open", "half_open>closed", "half_open>open", "half_open>half_open",
 		"refused open", "refused half_open", "fenced", "renewed", "level above 1", "merged", "clock back")
 }
 
@@ -105,7 +106,7 @@ func differ(s *Store, c *clock, seed uint64, seen *tally) error {
 		gate  breaker.Gate
 		cmd   *redis.Cmd
 	}
-	steps := make([]step, 12+rng.IntN(16))
+	steps := make([]step, 8+rng.IntN(12))
 	var g breaker.Gate
 	grants := []breaker.Grant{{}}
 	pipe := s.client.Pipeline()
@@ -191,19 +192,20 @@ func count(seen *tally, e *breaker.Event, a *breaker.Answer, g *breaker.Gate) {
 // Whole stores, with what they remember and batch: each answer, error and
 // snapshot is that of a gate that sees the events one by one.
 func TestAStoreEqualsTheTransitionFunctionInEveryMode(t *testing.T) {
+	t.Parallel()
 	client := startServer(t).client()
 	for _, mode := range []Mode{Strict, Batched} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			var seen tally
-			for seed := range uint64(400) {
+			for seed := range uint64(200) {
 				c := newClock()
 				s := open(t, Config{Client: client, Mode: mode, Prefix: fmt.Sprint(mode, seed)}, withClock(c), atOnce)
 				if err := differStore(s, c, seed, &seen); err != nil {
 					t.Fatalf("sequence %d: %v", seed, err)
 				}
 			}
-			seen.demand(t, 100, "closed>open", "open>half_open", "half_open>closed", "half_open>open", "half_open>half_open",
+			seen.demand(t, 50, "closed>open", "open>half_open", "half_open>closed", "half_open>open", "half_open>half_open",
 				"refused open", "refused half_open", "fenced", "renewed", "level above 1")
 		})
 	}

@@ -8,7 +8,7 @@
 --             cooldown, longest cooldown, probe lease
 --       10..: the operation's own
 -- Reply {ok, state, retry after, generation and lease of a grant, changed from,
---        to (-1: unchanged), now, then the gate's fields in the order of F}
+--        to (-1: unchanged), now, version, then the gate's fields in the order of F}
 
 local F = {
   'state', 'cause', 'generation', 'streak', 'bucket', 'calls', 'failures', 'prior_calls', 'prior_failures',
@@ -29,10 +29,11 @@ else
 end
 local streak, rate, min_calls, width, base, most, lease = arg(3), arg(4), arg(5), arg(6), arg(7), arg(8), arg(9)
 
-local stored = redis.call('HMGET', KEYS[1], unpack(F))
+local stored = redis.call('HMGET', KEYS[1], 'version', unpack(F))
 local exists = stored[1] and true or false
+local version = tonumber(stored[1] or 0) -- of the hash: it orders answers of the same millisecond
 local g = {}
-for i, f in ipairs(F) do g[f] = tonumber(stored[i] or 0) end
+for i, f in ipairs(F) do g[f] = tonumber(stored[i + 1] or 0) end
 
 local dirty = false
 local answer = { ok = 0, state = g.state, after = 0, generation = 0, lease = 0, from = -1, to = -1 }
@@ -230,16 +231,17 @@ end
 O[ARGV[1]]()
 
 if dirty then
-  local fields = {}
+  version = version + 1
+  local fields = { 'version', string.format('%.0f', version) }
   for i, f in ipairs(F) do
-    fields[2 * i - 1] = f
-    fields[2 * i] = string.format('%.0f', g[f])
+    fields[2 * i + 1] = f
+    fields[2 * i + 2] = string.format('%.0f', g[f])
   end
   redis.call('HSET', KEYS[1], unpack(fields))
   -- Long enough for the cooldown, the decay of the level and a slow streak.
   redis.call('PEXPIRE', KEYS[1], string.format('%.0f', 86400000 + 2 * width + 4 * most + math.max(0, g.lease_until - now)))
 end
 
-local reply = { answer.ok, answer.state, answer.after, answer.generation, answer.lease, answer.from, answer.to, now }
-for i, f in ipairs(F) do reply[8 + i] = g[f] end
+local reply = { answer.ok, answer.state, answer.after, answer.generation, answer.lease, answer.from, answer.to, now, version }
+for i, f in ipairs(F) do reply[9 + i] = g[f] end
 return reply

@@ -48,6 +48,7 @@ func (h *heard) nothing(t *testing.T) {
 // One instance of a fleet loses Redis, as with gobreaker's Redis store: there
 // every call failed.
 func TestAnInstanceThatLosesRedisGoesOnAndRejoins(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []Mode{Strict, Batched} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
@@ -217,6 +218,7 @@ func TestAServerThatForgetsEverythingIsBelieved(t *testing.T) {
 }
 
 func TestObserversHearOfOutagesInOrderAndMayUseTheStore(t *testing.T) {
+	t.Parallel()
 	srv := startServer(t)
 	s := open(t, Config{Client: srv.client(), Mode: Strict}, func(s *Store) { s.retry = 20 * time.Millisecond })
 	told := make(chan bool, 10)

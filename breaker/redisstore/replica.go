@@ -18,11 +18,12 @@ type replica struct {
 	rules breaker.Params // of the last operation; guarded by mu
 	// gate is what the server said last, or, while lost, what decides instead
 	// of it. guarded by mu
-	gate   breaker.Gate
-	known  bool          // guarded by mu; gate is not just the zero value
-	at     int64         // guarded by mu; the server's time of gate
-	offset int64         // guarded by mu; the server's clock minus ours, in milliseconds
-	asOf   time.Duration // guarded by mu; when gate was asked for, on the store's stopwatch: it was true at some time since
+	gate    breaker.Gate
+	known   bool          // guarded by mu; gate is not just the zero value
+	at      int64         // guarded by mu; the server's time of gate
+	version int64         // guarded by mu; the server's version of gate
+	offset  int64         // guarded by mu; the server's clock minus ours, in milliseconds
+	asOf    time.Duration // guarded by mu; when gate was asked for, on the store's stopwatch: it was true at some time since
 	// memo is until when, in nanoseconds of our clock, the gate is known to be
 	// open; 0 if it is not. It moves forward only, is not moved by half-open
 	// answers, and is cleared when the gate closes. guarded by mu
@@ -70,7 +71,7 @@ func (r *replica) adoptLocked(got reply) (changes []breaker.Change) {
 		return changes
 	}
 	old, knew := r.gate, r.known
-	r.gate, r.known, r.at = got.gate, true, got.now
+	r.gate, r.known, r.at, r.version = got.gate, true, got.now, got.version
 	r.offset = got.now - r.store.now()
 	r.asOf = got.sent
 	if got.gate.Generation != old.Generation {
@@ -99,7 +100,7 @@ func (r *replica) overtakenLocked(got *reply) bool {
 	case got.now != r.at:
 		return got.now < r.at
 	default:
-		return got.gate.Generation < r.gate.Generation
+		return got.version < r.version
 	}
 }
 

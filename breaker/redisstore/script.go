@@ -27,8 +27,10 @@ var sourceSHA = func() string {
 type reply struct {
 	answer breaker.Answer // without the change's numbers
 	now    int64          // the server's time, in milliseconds
-	sent   time.Duration  // when it was asked for, on the store's stopwatch
-	gate   breaker.Gate   // as it is afterwards
+	// version rises with every change of the gate on the server.
+	version int64
+	sent    time.Duration // when it was asked for, on the store's stopwatch
+	gate    breaker.Gate  // as it is afterwards
 }
 
 // once is a command that the client must not send a second time by itself: a
@@ -142,7 +144,7 @@ func (s *Store) eval(ctx context.Context, args []any) (reply, error) {
 }
 
 // head is how many numbers of a reply stand before the gate's fields.
-const head = 8
+const head = 9
 
 var errReply = errors.New("redisstore: the script returned something unexpected; do different versions share a prefix?")
 
@@ -150,7 +152,7 @@ func parse(n []int64) (reply, error) {
 	if len(n) != head+gateFields {
 		return reply{}, errReply
 	}
-	r := reply{now: n[7], gate: gateOf(n[head:])}
+	r := reply{now: n[7], version: n[8], gate: gateOf(n[head:])}
 	r.answer = breaker.Answer{
 		OK:      n[0] == 1,
 		Result:  breaker.Result{State: breaker.State(n[1]), RetryAfter: millis(n[2])},

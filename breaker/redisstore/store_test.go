@@ -461,10 +461,10 @@ func TestAnAnswerThatWasOvertakenIsIgnored(t *testing.T) {
 	r := s.replica("k")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	opened := reply{now: 1000, gate: breaker.Gate{State: breaker.Open, Generation: 1000, Cooldown: 60_000, OpenUntil: 61_000}}
+	opened := reply{now: 1000, version: 7, gate: breaker.Gate{State: breaker.Open, Generation: 1000, Cooldown: 60_000, OpenUntil: 61_000}}
 	r.adoptLocked(opened)
 	for _, late := range []int64{999, 1000} {
-		if changes := r.adoptLocked(reply{now: late}); len(changes) != 0 || r.gate.State != breaker.Open || r.memo == 0 {
+		if changes := r.adoptLocked(reply{now: late, version: 6}); len(changes) != 0 || r.gate.State != breaker.Open || r.memo == 0 {
 			t.Errorf("an answer of %d replaced one of 1000: %+v, %+v", late, r.gate, changes)
 		}
 	}

@@ -37,6 +37,7 @@ func works(t *testing.T, client redis.UniversalClient) {
 }
 
 func TestAClusterWorks(t *testing.T) {
+	t.Parallel()
 	srv := startServer(t, "--cluster-enabled", "yes", "--cluster-require-full-coverage", "no")
 	node := srv.client()
 	if err := node.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
@@ -57,6 +58,7 @@ func TestAClusterWorks(t *testing.T) {
 }
 
 func TestSentinelWorks(t *testing.T) {
+	t.Parallel()
 	master := startServer(t)
 	host, port, _ := net.SplitHostPort(master.addr)
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
@@ -70,6 +72,7 @@ func TestSentinelWorks(t *testing.T) {
 }
 
 func TestARingWorks(t *testing.T) {
+	t.Parallel()
 	first, second := startServer(t), startServer(t)
 	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": first.addr, "b": second.addr}})
 	t.Cleanup(func() { client.Close() })
