@@ -1,17 +1,13 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,113 +15,7 @@ import (
 	"github.com/plimsoll-http/plimsoll/breaker"
 	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/events/eventstest"
-	"github.com/plimsoll-http/plimsoll/internal/faultserver/memconn"
 )
-
-// replayer serves a fixed list of events, those behind the request's
-// Last-Event-ID, and 204 where none is left. It cuts the bytes of its responses
-// where it is told.
-type replayer struct {
-	events  []string // on the wire; the n-th has the ID n, or none
-	chunked bool     // else the end of the connection is the end of the body
-	reset   bool     // cut by a reset, else by FIN
-	cuts    []int    // bytes of the n-th response
-	served  int
-	got     []string // Last-Event-ID of each request
-}
-
-func (s *replayer) serve(l *memconn.Listener) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		s.answer(conn.(*memconn.Conn))
-	}
-}
-
-func (s *replayer) answer(conn *memconn.Conn) {
-	defer conn.Close()
-	req, err := http.ReadRequest(bufio.NewReader(conn))
-	if err != nil {
-		return
-	}
-	id := req.Header.Get("Last-Event-ID")
-	s.got = append(s.got, id)
-	from, _ := strconv.Atoi(id)
-	if from == len(s.events) {
-		conn.Write([]byte("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"))
-		return
-	}
-	wire := s.wire(from)
-	s.served++
-	if s.served > len(s.cuts) || s.cuts[s.served-1] >= len(wire) {
-		conn.Write([]byte(wire))
-		return
-	}
-	conn.Write([]byte(wire[:s.cuts[s.served-1]]))
-	if s.reset {
-		conn.Reset()
-	}
-}
-
-func (s *replayer) wire(from int) string {
-	if !s.chunked {
-		return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + strings.Join(s.events[from:], "")
-	}
-	wire := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-	for _, ev := range s.events[from:] {
-		half := len(ev) / 2 // a chunk's border is no event's border
-		for _, chunk := range []string{ev[:half], ev[half:]} {
-			wire += fmt.Sprintf("%x\r\n%s\r\n", len(chunk), chunk)
-		}
-	}
-	return wire + "0\r\n\r\n"
-}
-
-// TestACutAtEveryByteNeitherLosesNorRepeatsAnEvent cuts the first connection
-// behind each of its bytes, headers included, and some of the second one too.
-func TestACutAtEveryByteNeitherLosesNorRepeatsAnEvent(t *testing.T) {
-	want := []string{"message/1=one", "add/2=zwei", "add/3=a\nb"}
-	for _, end := range []string{"\n", "\r\n", "\r"} {
-		texts := strings.NewReplacer("|", end)
-		list := []string{
-			texts.Replace(": c|id: 1|data: one||"), texts.Replace("event: add|data: zwei|id: 2||"), texts.Replace("id: 3|event: add|data: a|data: b||"),
-		}
-		for _, chunked := range []bool{false, true} {
-			for _, reset := range []bool{false, true} {
-				whole := len((&replayer{events: list, chunked: chunked}).wire(0))
-				t.Run(fmt.Sprintf("%q chunked %v reset %v", end, chunked, reset), func(t *testing.T) {
-					for cut := range whole + 1 {
-						inBubble(t, func(t *testing.T) {
-							server := &replayer{events: list, chunked: chunked, reset: reset, cuts: []int{cut, cut * 7 % whole}}
-							r := newRig(t, Config{}, nil)
-							l := memconn.Listen()
-							defer l.Close()
-							go server.serve(l)
-							r = r.dialling(Config{Stream: StreamConfig{Resume: true}}, l.DialContext)
-							got, err := collect(t, r.stream(context.Background()))
-							if err != nil {
-								t.Fatalf("cut at %d: %v", cut, err)
-							}
-							if strings.Join(got, " ") != strings.Join(want, " ") {
-								t.Fatalf("cut at %d and %d: events %q, want %q; asked for %q", cut, server.cuts[1], got, want, server.got)
-							}
-							level := 500
-							if second := server.wire(0); server.served > 1 && server.cuts[1] < strings.Index(second, "\r\n\r\n")+4 {
-								level -= 10 // a retry without a response
-							}
-							if r.level() != level {
-								t.Errorf("cut at %d: level %d, want %d", cut, r.level(), level)
-							}
-							r.over(events.StreamEnded)
-						})
-					}
-				})
-			}
-		}
-	}
-}
 
 // flaky serves its parts in turn, one a request: an event stream that is cut,
 // or ended in order where the part begins with "end:", or a status. After the
@@ -331,156 +221,6 @@ func TestWhatRefusesAReconnectionEndsTheStreamAndSaysWhy(t *testing.T) {
 	}
 }
 
-func TestTheReconnectionTimeIsTheServersWithinTheBackoffsBounds(t *testing.T) {
-	for _, row := range []struct {
-		field    string
-		from, to time.Duration // of each wait
-	}{
-		{"", 0, 25 * time.Millisecond},
-		{"retry: junk\n", 0, 25 * time.Millisecond},
-		{"retry: 0\n", 25 * time.Millisecond, 25 * time.Millisecond},
-		{"retry: 3000\n", 3 * time.Second, 3 * time.Second},
-		{"retry: 99999999999999999999\n", 20 * time.Second, 20 * time.Second},
-	} {
-		t.Run(row.field, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				var at []time.Time
-				parts := flaky(row.field+"data: 1\n\n", "data: 2\n\n", "end:data: 3\n\n")
-				r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-					at = append(at, time.Now())
-					parts.ServeHTTP(w, req)
-				}))
-				if _, err := collect(t, r.stream(context.Background())); err != nil {
-					t.Fatal(err)
-				}
-				for i := range at[1:] {
-					if wait := at[i+1].Sub(at[i]); wait < row.from || wait > row.to {
-						t.Errorf("wait %d was %v, want %v to %v", i+1, wait, row.from, row.to)
-					}
-				}
-				if len(at) != 4 {
-					t.Errorf("%d requests", len(at))
-				}
-			})
-		})
-	}
-}
-
-func TestAServerThatRestartsIsWaitedFor(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		r := newRig(t, Config{}, nil)
-		l := memconn.Listen()
-		server := &replayer{events: []string{"retry: 2000\nid: 1\ndata: 1\n\n", "id: 2\ndata: 2\n\n"}, cuts: []int{110}}
-		go server.serve(l)
-		var dials atomic.Int32
-		r = r.dialling(Config{Stream: StreamConfig{Resume: true}}, func(ctx context.Context, network, addr string) (c net.Conn, err error) {
-			if n := dials.Add(1); n == 2 || n == 3 {
-				return nil, syscall.ECONNREFUSED
-			}
-			return l.DialContext(ctx, network, addr)
-		})
-		start := time.Now()
-		got, err := collect(t, r.stream(context.Background()))
-		l.Close()
-		if err != nil {
-			t.Error(err)
-		}
-		equal(t, got, "message/1=1", "message/2=2")
-		if took := time.Since(start); took != 8*time.Second {
-			t.Errorf("it took %v, want four times the reconnection time", took)
-		}
-		if level := r.level(); level != 480 {
-			t.Errorf("level %d, want the price of two refused dials gone", level)
-		}
-		r.over(events.StreamEnded)
-	})
-	inBubble(t, func(t *testing.T) {
-		r := newRig(t, Config{}, nil)
-		r = r.dialling(Config{Stream: StreamConfig{Resume: true}}, func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED })
-		if _, err := r.client.Stream(r.request(context.Background())); reasonOf(err) != events.StreamTransport || !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("error %v", err)
-		}
-		if n := eventstest.Count[events.AttemptStarted](r.rec); n != 1 {
-			t.Errorf("%d attempts to open a stream at a server that is not there, want 1 as for any call", n)
-		}
-	})
-}
-
-func TestAnEventOrALongLifeEndsARowOfFailures(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var parts []string
-		for range 30 {
-			parts = append(parts, "data: x\n\n", ":\n")
-		}
-		r := newRig(t, Config{Stream: StreamConfig{Resume: true}, Retry: RetryPolicy{MaxRetries: 2}}, flaky(parts...))
-		got, err := collect(t, r.stream(context.Background()))
-		if len(got) != 30 || err != nil {
-			t.Errorf("%d events, %v", len(got), err)
-		}
-		r.over(events.StreamEnded)
-	})
-	for _, life := range []time.Duration{19 * time.Second, 20 * time.Second} {
-		inBubble(t, func(t *testing.T) {
-			conns := 0
-			r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, feed(func(req *http.Request, write func(string)) {
-				if conns++; conns == 50 {
-					write("data: at last\n\n")
-					<-req.Context().Done()
-				}
-				pass(req, life)
-				panic(http.ErrAbortHandler)
-			}))
-			s := r.stream(context.Background())
-			for _, err := range s.Events() {
-				if (err == nil) != (life == 20*time.Second) {
-					t.Errorf("connections that live for %v: %v", life, err)
-				}
-				break
-			}
-			want := 5
-			if life == 20*time.Second {
-				want = 50
-			}
-			if conns != want {
-				t.Errorf("connections that live for %v: %d, want %d", life, conns, want)
-			}
-		})
-	}
-}
-
-func TestCancelAndCloseDuringTheWaitForAReconnection(t *testing.T) {
-	for _, closes := range []bool{false, true} {
-		inBubble(t, func(t *testing.T) {
-			r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, flaky("retry: 10000\ndata: 1\n\n", "data: 2\n\n"))
-			ctx, cancel := context.WithCancel(context.Background())
-			s := r.stream(ctx)
-			want := events.StreamCanceled
-			time.AfterFunc(3*time.Second, func() {
-				if closes {
-					want = events.StreamClosedByCaller
-					s.Close()
-				} else {
-					cancel()
-				}
-			})
-			start := time.Now()
-			got, err := collect(t, s)
-			equal(t, got, "message/=1")
-			if (err == nil) != closes || err != nil && reasonOf(err) != want {
-				t.Errorf("error %v", err)
-			}
-			if took := time.Since(start); took != 3*time.Second {
-				t.Errorf("it took %v", took)
-			}
-			r.over(want)
-			if r.level() != 500 || eventstest.Count[events.RetryArmed](r.rec) != 0 {
-				t.Errorf("level %d:\n%v", r.level(), r.rec)
-			}
-			cancel()
-		})
-	}
-}
-
 func TestAReconnectionSendsTheRequestAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, Config{Stream: StreamConfig{Resume: true}, Retry: RetryPolicy{RetryNonIdempotent: true}}, flaky("id: 1\ndata: 1\n\n", "id\ndata: 2\n\n"))
@@ -583,28 +323,6 @@ func TestTheBreakerHearsOfStreamsAsOfCalls(t *testing.T) {
 			t.Errorf("skip %+v", skip)
 		}
 	})
-}
-
-func TestAServerThatEndsEveryStreamInOrderIsNotHammered(t *testing.T) {
-	for _, row := range []struct {
-		field    string
-		from, to int // connections in ten minutes
-	}{
-		{"", 30, 160},
-		{"retry: 1000\n", 600, 601},
-	} {
-		inBubble(t, func(t *testing.T) {
-			r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, feed(func(_ *http.Request, write func(string)) { write(row.field + "data: x\n\n") }))
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-			defer cancel()
-			got, err := collect(t, r.stream(ctx))
-			// The last wait does not fit.
-			if reasonOf(err) != events.StreamEnded || len(got) < row.from || len(got) > row.to {
-				t.Errorf("%q: %d events, %v; want %d to %d", row.field, len(got), err, row.from, row.to)
-			}
-			r.over(events.StreamEnded)
-		})
-	}
 }
 
 func TestAnIDThatNoHeaderCanCarryEndsTheStream(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-http/plimsoll/breaker"
 	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/events/eventstest"
 	"github.com/plimsoll-http/plimsoll/pool"
@@ -261,5 +262,35 @@ func TestARedirectWithAnEndlessBodyHoldsNothingUp(t *testing.T) {
 		}
 		s.Close()
 		balanced(t, r)
+	})
+}
+
+func TestAStreamThatOpensSlowlyKeepsItsProbe(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := breakers(t, 1)
+		r := newRig(t, Config{Breaker: b}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			pass(req, 29*time.Second)
+			stay("data: x\n\n").ServeHTTP(w, req)
+		}))
+		r = r.dialling(Config{Breaker: b}, func(ctx context.Context, network, addr string) (net.Conn, error) {
+			<-time.After(9 * time.Second)
+			return r.listener.DialContext(ctx, network, addr)
+		})
+		p, err := b.Admit(context.Background(), partition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Failure()
+		<-time.After(time.Minute) // the cooldown
+		time.AfterFunc(35*time.Second, func() {
+			if p, err := b.Admit(context.Background(), partition); err == nil {
+				t.Error("the lease is over while the stream opens")
+				p.Cancel()
+			}
+		})
+		r.stream(context.Background()).Close()
+		if s := r.client.Stats().Breaker[partition]; s.State != breaker.Closed {
+			t.Errorf("breaker %+v", s)
+		}
 	})
 }
