@@ -23,7 +23,6 @@ const (
 	textNotEstablished   = "http2: client conn could not be established"
 	textForceClosed      = "http2: client connection force closed via ClientConn.Close"
 	textConnLost         = "http2: client connection lost"
-	textConnClosed       = "http2: client conn is closed"
 	textClientConnClosed = "ClientConn closed"
 	textReadFromServer   = "net/http: Transport failed to read from server: "
 	textGracefulGoAway   = "http2: Transport received Server's graceful shutdown GOAWAY"
@@ -32,6 +31,16 @@ const (
 	textH2ConnError      = "connection error: "
 	textMalformed        = "malformed "
 	textRequestCanceled  = "net/http: request canceled"
+	textFromPeer         = "received from peer"
+	textFrameTooLarge    = "http2: frame too large"
+	textTrailerEOF       = "http: unexpected EOF reading trailer"
+	textTrailerTooLong   = "http: suspiciously long trailer after chunked body" // or one that was cut
+	textChunkLength      = "invalid byte in chunk length"
+	textChunkNoLength    = "empty hex number for chunk length"
+	textChunkTooLarge    = "http chunk length too large"
+	textChunkLF          = "chunked line ends with bare LF"
+	textChunkCR          = "invalid CR in chunked line"
+	textChunkExcess      = "chunked encoding contains too much non-data"
 )
 
 // kind is a set of what was found in an error's tree.
@@ -159,7 +168,7 @@ func errnoKind(e syscall.Errno) kind {
 
 func textKind(s string) kind {
 	switch s {
-	case textServerClosedIdle, textForceClosed, textConnClosed, textClientConnClosed:
+	case textServerClosedIdle, textForceClosed, textClientConnClosed, textTrailerEOF:
 		return kindEOF
 	case textConnLost:
 		return kindEOF | kindLost
@@ -167,6 +176,9 @@ func textKind(s string) kind {
 		return kindEOF | kindUnusable
 	case textGracefulGoAway:
 		return kindGoAway | kindGraceful
+	case textFrameTooLarge, textTrailerTooLong,
+		textChunkLength, textChunkNoLength, textChunkTooLarge, textChunkLF, textChunkCR, textChunkExcess:
+		return kindProtocol
 	}
 	switch {
 	case strings.HasPrefix(s, textRequestCanceled):
@@ -197,7 +209,7 @@ func streamErrorOf(err error) (code uint32, fromPeer, ok bool) {
 	if as, isAs := err.(interface{ As(any) bool }); isAs {
 		var se streamError
 		if as.As(&se) {
-			return se.Code, se.Cause != nil, true
+			return se.Code, isFromPeer(se.Cause), true
 		}
 		return 0, false, false
 	}
@@ -206,8 +218,14 @@ func streamErrorOf(err error) (code uint32, fromPeer, ok bool) {
 	if t.Kind() != reflect.Struct || t.Name() != "StreamError" || t.PkgPath() != "golang.org/x/net/http2" {
 		return 0, false, false
 	}
-	return uint32(v.FieldByName("Code").Uint()), !v.FieldByName("Cause").IsNil(), true
+	cause, _ := v.FieldByName("Cause").Interface().(error)
+	return uint32(v.FieldByName("Code").Uint()), isFromPeer(cause), true
 }
+
+// isFromPeer reports whether the cause of a stream error says that the server
+// has reset the stream. Other causes, and none, are a fault that the client has
+// found.
+func isFromPeer(cause error) bool { return cause != nil && cause.Error() == textFromPeer }
 
 func isStreamError(err error) bool {
 	var se streamError

@@ -36,6 +36,9 @@ func (r *rawConn) Read(p []byte) (int, error) {
 	if n > 0 && err == io.EOF {
 		return n, nil // the next Read says it again
 	}
+	if first := r.failed(); first != nil && err == io.EOF {
+		return n, first // a reset that a Write has met reads as an end
+	}
 	if err == io.EOF && r.records.Load() {
 		if !r.strict.Load() {
 			return n, err
