@@ -77,6 +77,9 @@ func newBreaker(t testing.TB, c Config) *Breaker {
 	return b
 }
 
+// pass lets time go by in a bubble.
+func pass(d time.Duration) { <-time.After(d) }
+
 func admit(t testing.TB, b *Breaker, ctx context.Context, key string) *Permit {
 	t.Helper()
 	p, err := b.Admit(ctx, key)
@@ -104,12 +107,12 @@ func TestEventsGoToTheContextOfTheAdmission(t *testing.T) {
 			p.Failure()
 		}
 		same(t, "opening", hooked.take(), "changed k closed>open streak 1m0s 1m0s call 5")
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		if _, err := b.Admit(callContext(t, &hooked, 6), "k"); err == nil {
 			t.Error("an open gate admitted")
 		}
 		same(t, "open", hooked.take(), "rejected k open 40s call 6")
-		time.Sleep(40 * time.Second)
+		pass(40 * time.Second)
 		p := admit(t, b, callContext(t, &hooked, 7), "k")
 		same(t, "probe", hooked.take(), "changed k open>half_open cooldown 0s 0s call 7", "probe k released false call 7")
 		if _, err := b.Admit(callContext(t, &hooked, 8), "k"); err == nil {
@@ -120,7 +123,7 @@ func TestEventsGoToTheContextOfTheAdmission(t *testing.T) {
 		same(t, "released", hooked.take(), "probe k released true call 7")
 		p = admit(t, b, callContext(t, &hooked, 9), "k")
 		same(t, "second probe", hooked.take(), "probe k released false call 9")
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		late := p
 		p = admit(t, b, callContext(t, &hooked, 10), "k")
 		same(t, "taken over", hooked.take(), "probe k released false call 10")
@@ -196,7 +199,7 @@ func TestARefusalIsAnErrorWithNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreaker(t, Config{})
 		openKey(t, b, "https://api.example:443")
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		_, err := b.Admit(t.Context(), "https://api.example:443")
 		err = fmt.Errorf("wrapped: %w", err)
 		var rejected *RejectedError
@@ -206,7 +209,7 @@ func TestARefusalIsAnErrorWithNumbers(t *testing.T) {
 		if want := `breaker: "https://api.example:443" is open for another 40s`; rejected.Error() != want {
 			t.Errorf("it reads %q, want %q", rejected, want)
 		}
-		time.Sleep(40 * time.Second)
+		pass(40 * time.Second)
 		admit(t, b, t.Context(), "https://api.example:443")
 		_, err = b.Admit(t.Context(), "https://api.example:443")
 		if want := `breaker: "https://api.example:443" is half-open and another call probes it`; err == nil || err.Error() != want {
@@ -219,23 +222,23 @@ func TestACallerCanAskForALongerLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreaker(t, Config{})
 		openKey(t, b, "k")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		p, err := b.AdmitLease(t.Context(), "k", 2*time.Minute)
 		if err != nil || !p.Probe() || p.Result().State != HalfOpen {
 			t.Fatal("no probe:", err)
 		}
-		time.Sleep(2*time.Minute - time.Millisecond)
+		pass(2*time.Minute - time.Millisecond)
 		if _, err := b.Admit(t.Context(), "k"); err == nil {
 			t.Fatal("the lease of 2 minutes was taken over before its end")
 		}
 		if !p.Renew(t.Context()) {
 			t.Fatal("Renew of the held lease reported false")
 		}
-		time.Sleep(2*time.Minute - time.Millisecond)
+		pass(2*time.Minute - time.Millisecond)
 		if _, err := b.Admit(t.Context(), "k"); err == nil {
 			t.Fatal("the renewed lease was shorter than what was asked for")
 		}
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		// A lease shorter than the configured one is not given.
 		q, err := b.AdmitLease(t.Context(), "k", time.Second)
 		if err != nil || !q.Probe() {
@@ -244,7 +247,7 @@ func TestACallerCanAskForALongerLease(t *testing.T) {
 		if p.Renew(t.Context()) {
 			t.Error("Renew of the lost lease reported true")
 		}
-		time.Sleep(30*time.Second - time.Millisecond)
+		pass(30*time.Second - time.Millisecond)
 		if _, err := b.Admit(t.Context(), "k"); err == nil {
 			t.Error("the lease was shorter than ProbeLease")
 		}
@@ -264,9 +267,9 @@ func TestAForgottenProbeFreesItselfByItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreaker(t, Config{})
 		openKey(t, b, "k")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		admit(t, b, t.Context(), "k") // and never settled
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		p := admit(t, b, t.Context(), "k")
 		if !p.Probe() {
 			t.Error("the next caller is no probe")
@@ -294,7 +297,7 @@ func TestAPanickingHookGivesTheLeaseBack(t *testing.T) {
 					BreakerProbe:   func(context.Context, events.BreakerProbe) { boom("BreakerProbe") },
 				})
 				openKey(t, b, "k")
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				armed = true
 				func() {
 					defer func() {

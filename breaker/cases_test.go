@@ -30,7 +30,7 @@ func TestTheLeaseOfACanceledProbeIsFreeAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreaker(t, Config{})
 		openKey(t, b, "k")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
 		p := admit(t, b, ctx, "k")
 		cancel()
@@ -48,14 +48,14 @@ func TestOneOfTenCallersProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreaker(t, Config{})
 		openKey(t, b, "k")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		var sent atomic.Int64
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
 				if p, err := b.Admit(context.Background(), "k"); err == nil {
 					sent.Add(1)
-					time.Sleep(time.Second)
+					pass(time.Second)
 					p.Success()
 				}
 			})

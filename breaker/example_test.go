@@ -20,8 +20,7 @@ func Example() {
 	}
 	for range 3 {
 		permit, err := b.Admit(context.Background(), "https://api.example:443")
-		var rejected *breaker.RejectedError
-		if errors.As(err, &rejected) {
+		if rejected, ok := errors.AsType[*breaker.RejectedError](err); ok {
 			fmt.Println("refused:", rejected.State)
 			continue
 		}
@@ -69,8 +68,8 @@ func ExampleNewMemory() {
 	}
 	fmt.Println(permit.Failure().State)
 	_, err = second.Admit(context.Background(), "db")
-	var rejected *breaker.RejectedError
-	fmt.Println(errors.As(err, &rejected))
+	_, refused := errors.AsType[*breaker.RejectedError](err)
+	fmt.Println(refused)
 	// Output:
 	// open
 	// true

@@ -78,14 +78,13 @@ func TestTheRateIsComparedExactly(t *testing.T) {
 
 func TestAFailedProbeAfterAFirstStreakOpeningDoubles(t *testing.T) {
 	p := rulesOf(t, Config{})
-	g, _, now := drive(Gate{}, p, someTime, repeatOutcome(5, Failure)...)
+	g, _, _ := drive(Gate{}, p, someTime, repeatOutcome(5, Failure)...)
 	want := []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute}
 	for i, w := range want {
 		if got := millis(g.Cooldown); got != w {
 			t.Fatalf("opening %d lasts %v, want %v", i+1, got, w)
 		}
-		now = g.OpenUntil - 1
-		g, _, now = drive(g, p, now, Failure)
+		g, _, _ = drive(g, p, g.OpenUntil-1, Failure)
 	}
 }
 

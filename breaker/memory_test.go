@@ -27,11 +27,11 @@ func TestTheMemoryStoreEqualsTheTransitionFunction(t *testing.T) {
 			var permits []*Permit
 			for i := range 2000 {
 				if rng.IntN(3) == 0 {
-					time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond)
+					pass(time.Duration(rng.IntN(30)) * time.Millisecond)
 				}
 				if rng.IntN(300) == 0 {
 					failing = rng.IntN(101)
-					time.Sleep(time.Duration(rng.IntN(3000)) * time.Millisecond)
+					pass(time.Duration(rng.IntN(3000)) * time.Millisecond)
 				}
 				now := b.local.now()
 				var wantAnswer Answer
@@ -165,11 +165,11 @@ func TestOpenGatesOutliveAllOthers(t *testing.T) {
 		has := func(key string) bool { _, ok := b.Snapshot(key); return ok }
 
 		openKey(t, b, "dead-1")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		openKey(t, b, "dead-2")
 		touch("busy")
 		touch("idle")
-		time.Sleep(59 * time.Second)
+		pass(59 * time.Second)
 		// dead-1 has become half-open, and idle and busy have nothing in their windows.
 		probe, err := b.Admit(t.Context(), "dead-1")
 		if err != nil || !probe.Probe() {
@@ -181,7 +181,7 @@ func TestOpenGatesOutliveAllOthers(t *testing.T) {
 		if has("idle") || !has("busy") || !has("dead-1") || !has("dead-2") {
 			t.Errorf("for the first new key went something else than the clean one: %v", b.Snapshots())
 		}
-		time.Sleep(31 * time.Second)
+		pass(31 * time.Second)
 		touch("new-2") // busy and new-1 both are a bucket old
 		if !has("dead-1") || !has("dead-2") {
 			t.Errorf("a half-open or an open gate went while a closed one was left: %v", b.Snapshots())

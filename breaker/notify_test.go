@@ -108,7 +108,7 @@ func TestAStoreThatFailsFailsNoCall(t *testing.T) {
 		}
 
 		store.fail(nil)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		admit(t, b, t.Context(), "k").Success()
 		same(t, "back", heard.take(), "store true")
 		if s, ok := b.Snapshot("k"); !ok || s.State != Closed || s.Calls != 2 {
@@ -124,7 +124,7 @@ func TestTheFailingStoreIsAskedOnceASecond(t *testing.T) {
 		store.fail(errors.New("timeout"))
 		for range 100 {
 			admit(t, b, t.Context(), "k").Success()
-			time.Sleep(100 * time.Millisecond)
+			pass(100 * time.Millisecond)
 		}
 		if store.calls < 8 || store.calls > 11 {
 			t.Errorf("in 10 s the failing store was asked %d times, want about 10", store.calls)
@@ -235,7 +235,7 @@ func TestAPanickingHookTakesASharedAdmissionBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreaker(t, Config{Store: newFlaky()})
 		openKey(t, b, "k")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		armed := true
 		ctx := events.With(t.Context(), &events.Hooks{BreakerProbe: func(_ context.Context, e events.BreakerProbe) {
 			if armed {
@@ -266,7 +266,7 @@ func TestEventsOfASharedStoreAreThoseOfTheMemoryStore(t *testing.T) {
 				admit(t, b, callContext(t, &l, i), "k").Failure()
 			}
 			_, _ = b.Admit(callContext(t, &l, 6), "k")
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			p := admit(t, b, callContext(t, &l, 7), "k")
 			_, _ = b.Admit(callContext(t, &l, 8), "k")
 			p.Cancel()

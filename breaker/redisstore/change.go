@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"slices"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/breaker"
@@ -65,7 +66,7 @@ func (s *Store) Observe(changed func(string, breaker.Change), available func(boo
 	o := &observer{changed, available}
 	s.observerMu.Lock()
 	defer s.observerMu.Unlock()
-	s.observers = append(s.observers[:len(s.observers):len(s.observers)], o)
+	s.observers = append(slices.Clip(s.observers), o)
 	return func() {
 		s.observerMu.Lock()
 		defer s.observerMu.Unlock()

@@ -47,13 +47,13 @@ type tally struct {
 	n  map[string]int
 }
 
-func (t *tally) add(what string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.n == nil {
-		t.n = make(map[string]int)
+func (c *tally) add(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil {
+		c.n = make(map[string]int)
 	}
-	t.n[what]++
+	c.n[what]++
 }
 
 func (c *tally) demand(t *testing.T, atLeast int, whats ...string) {

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -14,67 +13,6 @@ import (
 	"github.com/plimsoll-http/plimsoll/breaker"
 	"github.com/plimsoll-http/plimsoll/events"
 )
-
-// wire sees the commands that a client sends.
-type wire struct {
-	mu   sync.Mutex
-	ops  []string
-	told chan string // each operation after its answer
-}
-
-func watchWire(c *redis.Client) *wire {
-	w := &wire{told: make(chan string, 10_000)}
-	c.AddHook(w)
-	return w
-}
-
-func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		op := ""
-		if args := cmd.Args(); len(args) > 4 && (args[0] == "evalsha" || args[0] == "eval") {
-			op, _ = args[4].(string)
-			if args[0] == "evalsha" { // eval repeats one
-				w.mu.Lock()
-				w.ops = append(w.ops, op)
-				w.mu.Unlock()
-			}
-		}
-		err := next(ctx, cmd)
-		if op != "" && !redis.HasErrorPrefix(err, "NOSCRIPT") {
-			w.told <- op
-		}
-		return err
-	}
-}
-
-func (w *wire) take() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ops := w.ops
-	w.ops = nil
-	return ops
-}
-
-// await waits for the next operation of that name.
-func (w *wire) await(t *testing.T, op string) {
-	t.Helper()
-	for {
-		select {
-		case got := <-w.told:
-			if got == op {
-				return
-			}
-		case <-time.After(time.Minute):
-			t.Fatalf("no %s was sent", op)
-		}
-	}
-}
 
 func settle(t *testing.T, s *Store, p breaker.Params, key string, o breaker.Outcome) breaker.Result {
 	t.Helper()
@@ -283,80 +221,6 @@ func TestAWrongTypeHurtsItsKeyAlone(t *testing.T) {
 	}
 	if n, err := client.HGet(t.Context(), "plimsoll:breaker:{good}", "state").Int(); err != nil || n != 1 {
 		t.Errorf("the good key's state on the server is %d, %v", n, err)
-	}
-}
-
-// mute accepts connections and says nothing.
-func mute(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l.Addr().String()
-}
-
-func TestAServerThatSaysNothingCostsItsTimeoutOnce(t *testing.T) {
-	for _, inline := range []bool{false, true} {
-		for _, mode := range []Mode{Strict, Batched} {
-			client := redis.NewClient(&redis.Options{Addr: mute(t), ContextTimeoutEnabled: inline, DisableIdentity: true, Protocol: 2})
-			t.Cleanup(func() { client.Close() })
-			w := watchWire(client)
-			s := open(t, Config{Client: client, Mode: mode})
-			if s.inline != inline {
-				t.Errorf("inline is %t", s.inline)
-			}
-			p := rules()
-			p.Timeout = 20 * time.Millisecond
-			for i := range 5 {
-				if r := settle(t, s, p, "k", breaker.Failure); (r.State == breaker.Open) != (i == 4) {
-					t.Errorf("failure %d gave %+v", i+1, r)
-				}
-			}
-			if ops := w.take(); len(ops) != 1 {
-				t.Errorf("%v, client with deadlines %t: %v were sent to a mute server, want one", mode, inline, ops)
-			}
-			if err := s.Flush(t.Context()); !errors.Is(err, errLost) {
-				t.Errorf("Flush returned %v", err)
-			}
-		}
-	}
-}
-
-// The answer comes after its caller has gone on without it.
-func TestALeaseThatWasGrantedTooLateIsGivenBack(t *testing.T) {
-	srv := startServer(t)
-	client := srv.client()
-	w := watchWire(client)
-	s := open(t, Config{Client: client, Mode: Strict})
-	p := rules()
-	p.Cooldown, p.ProbeLease = time.Millisecond, time.Hour
-	for range 5 {
-		settle(t, s, p, "k", breaker.Failure)
-	}
-	<-time.After(2 * p.Cooldown)
-	for range 5 {
-		w.await(t, "settle")
-	}
-	operator := srv.client()
-	if err := operator.Do(t.Context(), "client", "pause", 60_000, "write").Err(); err != nil {
-		t.Fatal(err)
-	}
-	hurried := p
-	hurried.Timeout = 20 * time.Millisecond
-	if _, err := s.Admit(t.Context(), "k", hurried); err != nil {
-		t.Errorf("the local gate said %v, want its probe", err)
-	}
-	if err := operator.Do(t.Context(), "client", "unpause").Err(); err != nil {
-		t.Fatal(err)
-	}
-	w.await(t, "admit")
-	w.await(t, "settle")
-	other := open(t, Config{Client: srv.client(), Mode: Strict})
-	g, err := other.Admit(t.Context(), "k", p)
-	if err != nil || g.Lease == 0 {
-		t.Errorf("another process gets %+v, %v; want the lease, which nobody holds", g, err)
 	}
 }
 
