@@ -29,33 +29,33 @@ func (p panels) breaker() Board {
 			}},
 			{Title: "Why", Panels: []Panel{
 				{
-					Title: titleTransitions, Kind: TimeSeries, Unit: UnitRate, Base: Blue, Min: at(0), NoValue: none,
+					Title: titleTransitions, Kind: TimeSeries, Unit: UnitRate, Base: Blue, Min: new(float64(0)), NoValue: none,
 					Description: "Transitions by cause. streak: consecutive failures. rate: the failure rate of the window. probe: its result. cooldown: it is over. lease: a probe's lease ran out.",
 					Queries:     []Query{{p.rate(catalog.BreakerTransitions, moved...), "{{plimsoll_breaker_from}} to {{plimsoll_breaker_to}}: {{plimsoll_cause}}"}}, Runbook: "breaker-flapping",
 				},
 				{
-					Title: "Failed share of requests", Kind: TimeSeries, Unit: UnitShare, Steps: []Step{{0.1, Yellow}, {0.5, Red}}, Min: at(0), Max: at(1), NoValue: "no failures",
+					Title: "Failed share of requests", Kind: TimeSeries, Unit: UnitShare, Steps: []Step{{0.1, Yellow}, {0.5, Red}}, Min: new(float64(0)), Max: new(float64(1)), NoValue: "no failures",
 					Description: "Requests that ended in a status from 400 on or an error. Not every one is a failure for the breaker: 429 and most of 4xx are not.",
 					Queries: one(share(promql.Sum(p.q.Count(catalog.RequestDuration, failed()).Rate(promql.RateInterval), byOrigin...),
 						promql.Sum(p.q.Count(catalog.RequestDuration).Rate(promql.RateInterval), byOrigin...)), byOrigin...), Runbook: "breaker-open",
 				},
 				{
-					Title: "Refused attempts", Kind: TimeSeries, Unit: UnitRequestsRate, Steps: badFrom(1), Min: at(0), Stacked: true, NoValue: none,
+					Title: "Refused attempts", Kind: TimeSeries, Unit: UnitRequestsRate, Steps: badFrom(1), Min: new(float64(0)), Stacked: true, NoValue: none,
 					Description: "Attempts that the breaker refused, by its state: load that the upstream was spared.",
 					Queries:     one(p.rate(catalog.BreakerRejections, catalog.KeyBreakerState), catalog.KeyBreakerState), Runbook: "breaker-open",
 				},
 				{
-					Title: "Cooldown", Kind: TimeSeries, Unit: UnitSeconds, Steps: []Step{{120, Yellow}, {600, Red}}, Min: at(0), NoValue: none,
+					Title: "Cooldown", Kind: TimeSeries, Unit: UnitSeconds, Steps: []Step{{120, Yellow}, {600, Red}}, Min: new(float64(0)), NoValue: none,
 					Description: "How long the next or current opening lasts. It doubles while the upstream keeps failing after its probes.",
 					Queries:     one(promql.Max(p.q.Of(catalog.BreakerCooldown).Now(), byPartition...), byPartition...), Runbook: "breaker-open",
 				},
 				{
-					Title: "Probes", Kind: TimeSeries, Unit: UnitRate, Base: Blue, Min: at(0), NoValue: none,
+					Title: "Probes", Kind: TimeSeries, Unit: UnitRate, Base: Blue, Min: new(float64(0)), NoValue: none,
 					Description: "Probe leases granted, and those released without a verdict: callers that cancel too early for a probe to tell.",
 					Queries:     one(p.rate(catalog.BreakerProbes, catalog.KeyBreakerProbe), catalog.KeyBreakerProbe), Runbook: "breaker-flapping",
 				},
 				{
-					Title: "Shared store lost and back", Kind: TimeSeries, Unit: UnitRate, Steps: badFrom(0.001), Min: at(0), NoValue: none,
+					Title: "Shared store lost and back", Kind: TimeSeries, Unit: UnitRate, Steps: badFrom(0.001), Min: new(float64(0)), NoValue: none,
 					Description: "Changes between the shared store and the local gate that stands in for it. Calls go on; each process decides alone meanwhile.",
 					Queries:     one(p.rate(catalog.BreakerStoreFallbacks, catalog.KeyBreakerStore), catalog.KeyBreakerStore), Runbook: "breaker-open",
 				},

@@ -43,7 +43,7 @@ func (p panels) fillPanel() Panel {
 	return Panel{
 		Title: "Lowest fill", Kind: Stat, Unit: UnitShare, Base: Red, Steps: badBelow(p.o.Thresholds.BudgetLow, 0.5),
 		Description: "What the lowest retry budget of any process holds, as a share of its capacity. At 0 failures reach the callers unretried.",
-		Queries:     total(p.fill(), "fill"), Min: at(0), Max: at(1), Runbook: "budget-low",
+		Queries:     total(p.fill(), "fill"), Min: new(float64(0)), Max: new(float64(1)), Runbook: "budget-low",
 	}
 }
 
@@ -52,13 +52,13 @@ func (p panels) emptyPanel() Panel {
 		Title: "Minutes to empty", Kind: Stat, Unit: UnitMinutes, Base: Red,
 		Steps:       badBelow(p.o.Thresholds.DrainFast.Minutes(), p.o.Thresholds.DrainSlow.Minutes()),
 		Description: "When the first retry budget is empty at its present course. A day means that none drains.",
-		Queries:     total(p.empty(), "minutes"), Min: at(0), Max: at(never), Runbook: "budget-draining",
+		Queries:     total(p.empty(), "minutes"), Min: new(float64(0)), Max: new(float64(never)), Runbook: "budget-draining",
 	}
 }
 
 func (p panels) skips() Panel {
 	return Panel{
-		Title: titleSkips, Kind: TimeSeries, Unit: UnitRate, Steps: badFrom(1), Min: at(0),
+		Title: titleSkips, Kind: TimeSeries, Unit: UnitRate, Steps: badFrom(1), Min: new(float64(0)),
 		Description: "Retries that were wanted and not armed. bucket: the budget is empty. deadline: the wait did not fit. attempts: none remained. body and method: the request cannot be replayed. breaker: refused. disabled: switched off.",
 		Queries:     one(p.rate(catalog.RetrySkipped, catalog.KeySkipReason), catalog.KeySkipReason), Runbook: "retries-denied",
 	}
@@ -66,7 +66,7 @@ func (p panels) skips() Panel {
 
 func (p panels) escapes() Panel {
 	return Panel{
-		Title: titleEscapes, Kind: TimeSeries, Unit: UnitRate, Steps: badFrom(1), Min: at(0),
+		Title: titleEscapes, Kind: TimeSeries, Unit: UnitRate, Steps: badFrom(1), Min: new(float64(0)),
 		Description: "Calls whose caller got an error or a retryable status, by why they were not retried once more. none: no retry was wanted.",
 		Queries:     one(p.rate(catalog.CallEscapes, catalog.KeySkipReason), catalog.KeySkipReason), Runbook: "escapes",
 	}
@@ -74,7 +74,7 @@ func (p panels) escapes() Panel {
 
 func (p panels) armed() Panel {
 	return Panel{
-		Title: "Retries by cause", Kind: TimeSeries, Unit: UnitRate, Steps: []Step{{1, Yellow}}, Min: at(0), Stacked: true,
+		Title: "Retries by cause", Kind: TimeSeries, Unit: UnitRate, Steps: []Step{{1, Yellow}}, Min: new(float64(0)), Stacked: true,
 		Description: "Retries that were launched, by what they answer. The calls still succeed while the budget lasts.",
 		Queries:     one(p.rate(catalog.RetryArmed, catalog.KeyCause), catalog.KeyCause), Runbook: "budget-draining",
 	}
@@ -97,7 +97,7 @@ func (p panels) budget() Board {
 				{
 					Title: "Lowest level", Kind: Stat, Unit: UnitTokens, Base: Red, Steps: badBelow(low, capacity/2),
 					Description: "Tokens that the lowest retry budget of any process holds.",
-					Queries:     total(p.level(), "tokens"), Min: at(0), Runbook: "budget-low",
+					Queries:     total(p.level(), "tokens"), Min: new(float64(0)), Runbook: "budget-low",
 				},
 				p.fillPanel(),
 				{
@@ -107,20 +107,20 @@ func (p panels) budget() Board {
 				},
 				p.emptyPanel(),
 				{
-					Title: "Denied retries", Kind: Stat, Unit: UnitRate, Steps: badFrom(0.001), Min: at(0),
+					Title: "Denied retries", Kind: Stat, Unit: UnitRate, Steps: badFrom(0.001), Min: new(float64(0)),
 					Description: "Retries per second that an empty budget denied.",
 					Queries: total(promql.Sum(p.q.Of(catalog.RetrySkipped, promql.Is(catalog.KeySkipReason, "bucket")).
 						Rate(promql.RateInterval)), "denied"), Runbook: "retries-denied",
 				},
 				{
-					Title: "Escapes", Kind: Stat, Unit: UnitRate, Steps: badFrom(0.001), Min: at(0),
+					Title: "Escapes", Kind: Stat, Unit: UnitRate, Steps: badFrom(0.001), Min: new(float64(0)),
 					Description: "Calls per second whose caller got an error or a retryable status.",
 					Queries:     total(p.rate(catalog.CallEscapes), "escapes"), Runbook: "escapes",
 				},
 			}},
 			{Title: "From the first drain to the first escape, on one time axis", Panels: []Panel{
 				wide(Panel{
-					Title: titleTokens, Kind: TimeSeries, Unit: UnitTokens, Base: Red, Steps: badBelow(low, capacity/2), Min: at(0),
+					Title: titleTokens, Kind: TimeSeries, Unit: UnitTokens, Base: Red, Steps: badBelow(low, capacity/2), Min: new(float64(0)),
 					Description: "Tokens per partition in the lowest process, and the capacity. Falling: retries are charged faster than successes refill.",
 					Queries: []Query{
 						{p.level(byPartition...), Legend(byPartition...)},
@@ -128,7 +128,7 @@ func (p panels) budget() Board {
 					}, Runbook: "budget-draining",
 				}),
 				wide(Panel{
-					Title: "Tokens moved", Kind: TimeSeries, Unit: UnitTokensMinute, Base: Blue, Min: at(0),
+					Title: "Tokens moved", Kind: TimeSeries, Unit: UnitTokensMinute, Base: Blue, Min: new(float64(0)),
 					Description: "Tokens a minute: reserved to arm retries, kept for good, given back, and added by calls that needed no retry. The budget drains while more is kept than added.",
 					Queries: []Query{
 						{p.movement(catalog.BudgetReserved), "reserved"},
@@ -148,7 +148,7 @@ func (p panels) budget() Board {
 				},
 				{
 					Title: "Minutes to empty by partition", Kind: TimeSeries, Unit: UnitMinutes, Base: Red,
-					Steps: badBelow(p.o.Thresholds.DrainFast.Minutes(), p.o.Thresholds.DrainSlow.Minutes()), Min: at(0), Max: at(never),
+					Steps: badBelow(p.o.Thresholds.DrainFast.Minutes(), p.o.Thresholds.DrainSlow.Minutes()), Min: new(float64(0)), Max: new(float64(never)),
 					Description: "When each partition's budget is empty at its present course. A day means that it does not drain.",
 					Queries:     one(p.empty(byPartition...), byPartition...), Runbook: "budget-draining",
 				},
@@ -156,17 +156,17 @@ func (p panels) budget() Board {
 			{Title: "What drains it", Panels: []Panel{
 				p.armed(),
 				{
-					Title: "Kept tokens by settlement", Kind: TimeSeries, Unit: UnitTokensMinute, Base: Blue, Min: at(0), Stacked: true,
+					Title: "Kept tokens by settlement", Kind: TimeSeries, Unit: UnitTokensMinute, Base: Blue, Min: new(float64(0)), Stacked: true,
 					Description: "partial: the retry was answered with another failure. charge: it ended in a transport or protocol error. refund: the profile's own price of a success.",
 					Queries:     one(p.movement(catalog.BudgetKept, catalog.KeySettlement), catalog.KeySettlement), Runbook: "budget-draining",
 				},
 				{
-					Title: "Kept tokens by partition", Kind: TimeSeries, Unit: UnitTokensMinute, Base: Blue, Min: at(0), Stacked: true,
+					Title: "Kept tokens by partition", Kind: TimeSeries, Unit: UnitTokensMinute, Base: Blue, Min: new(float64(0)), Stacked: true,
 					Description: "Which upstream the tokens are spent on.",
 					Queries:     one(p.movement(catalog.BudgetKept, byPartition...), byPartition...), Runbook: "budget-draining",
 				},
 				{
-					Title: "Waits before retries", Kind: TimeSeries, Unit: UnitSeconds, Steps: []Step{{20, Yellow}}, Min: at(0),
+					Title: "Waits before retries", Kind: TimeSeries, Unit: UnitSeconds, Steps: []Step{{20, Yellow}}, Min: new(float64(0)),
 					Description: "Waits before retries that were launched. Well above MaxDelay they come from Retry-After.",
 					Queries:     p.quantiles(catalog.RetryDelay), Runbook: "deadline-skips",
 				},

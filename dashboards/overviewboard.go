@@ -17,7 +17,7 @@ func (p panels) open(keys ...string) promql.Expr {
 
 func (p panels) activePanel() Panel {
 	return Panel{
-		Title: "Active requests", Kind: TimeSeries, Unit: UnitCount, Base: Blue, Min: at(0),
+		Title: "Active requests", Kind: TimeSeries, Unit: UnitCount, Base: Blue, Min: new(float64(0)),
 		Description: "Requests in flight. A rise without a rise in traffic means that the upstream slows down.",
 		Queries:     one(promql.Sum(p.q.Of(catalog.ActiveRequests).Now(), byOrigin...), byOrigin...), Runbook: "pool-saturated",
 	}
@@ -25,7 +25,7 @@ func (p panels) activePanel() Panel {
 
 func (p panels) waitingStat() Panel {
 	return Panel{
-		Title: "Waiting requests", Kind: Stat, Unit: UnitCount, Steps: badFrom(1), Min: at(0), NoValue: "no pool",
+		Title: "Waiting requests", Kind: Stat, Unit: UnitCount, Steps: badFrom(1), Min: new(float64(0)), NoValue: "no pool",
 		Description: "Requests that wait for a connection slot, in all processes.",
 		Queries:     total(promql.Sum(p.q.Of(catalog.ConnWaiting).Now()), "waiting"), Runbook: "pool-saturated",
 	}
@@ -39,19 +39,19 @@ func (p panels) overview() Board {
 		Rows: []Row{
 			{Title: "Now", Panels: []Panel{
 				{
-					Title: "Calls", Kind: Stat, Unit: UnitRequestsRate, Base: Blue, Min: at(0),
+					Title: "Calls", Kind: Stat, Unit: UnitRequestsRate, Base: Blue, Min: new(float64(0)),
 					Description: "Calls per second, retries not counted.",
 					Queries:     total(p.calls(), "calls"), Runbook: "escapes",
 				},
 				{
-					Title: "Escaped share", Kind: Stat, Unit: UnitShare, Steps: []Step{{limit / 10, Yellow}, {limit, Red}}, Min: at(0),
+					Title: "Escaped share", Kind: Stat, Unit: UnitShare, Steps: []Step{{limit / 10, Yellow}, {limit, Red}}, Min: new(float64(0)),
 					Description: "Share of the calls whose caller got an error or a retryable status.",
 					Queries:     total(share(p.rate(catalog.CallEscapes), p.calls()), "escaped"), Runbook: "escapes",
 				},
 				p.fillPanel(),
 				p.emptyPanel(),
 				{
-					Title: "Open breakers", Kind: Stat, Unit: UnitCount, Steps: badFrom(1), Min: at(0), NoValue: "no breaker",
+					Title: "Open breakers", Kind: Stat, Unit: UnitCount, Steps: badFrom(1), Min: new(float64(0)), NoValue: "no breaker",
 					Description: "Partitions whose circuit breaker is open in some process.",
 					Queries:     total(promql.Sum(p.open(byPartition...)), "open"), Runbook: "breaker-open",
 				},
@@ -59,17 +59,17 @@ func (p panels) overview() Board {
 			}},
 			{Title: "Calls, as their callers see them", Panels: []Panel{
 				{
-					Title: "Calls by outcome", Kind: TimeSeries, Unit: UnitRequestsRate, Base: Blue, Min: at(0), Stacked: true,
+					Title: "Calls by outcome", Kind: TimeSeries, Unit: UnitRequestsRate, Base: Blue, Min: new(float64(0)), Stacked: true,
 					Description: "ok: the first attempt did it. recovered: a retry or another connection did. escaped: the caller got an error or a retryable status. rejected: breaker or throttle refused. canceled: the caller gave up.",
 					Queries:     one(p.calls(catalog.KeyOutcome), catalog.KeyOutcome), Runbook: "escapes",
 				},
 				{
-					Title: "Call duration", Kind: TimeSeries, Unit: UnitSeconds, Base: Blue, Min: at(0),
+					Title: "Call duration", Kind: TimeSeries, Unit: UnitSeconds, Base: Blue, Min: new(float64(0)),
 					Description: "Whole calls, all attempts and waits included, up to the end of the response body.",
 					Queries:     p.quantiles(catalog.CallDuration), Runbook: "escapes",
 				},
 				{
-					Title: "Call duration by outcome, p95", Kind: TimeSeries, Unit: UnitSeconds, Base: Blue, Min: at(0),
+					Title: "Call duration by outcome, p95", Kind: TimeSeries, Unit: UnitSeconds, Base: Blue, Min: new(float64(0)),
 					Description: "Recovered calls that take long: retries hide a slow or failing upstream.",
 					Queries:     one(p.quantile(0.95, catalog.CallDuration, catalog.KeyOutcome), catalog.KeyOutcome), Runbook: "budget-draining",
 				},
@@ -77,17 +77,17 @@ func (p panels) overview() Board {
 			}},
 			{Title: "Requests, as the upstreams see them", Panels: []Panel{
 				{
-					Title: "Requests by origin", Kind: TimeSeries, Unit: UnitRequestsRate, Base: Blue, Min: at(0), Stacked: true,
+					Title: "Requests by origin", Kind: TimeSeries, Unit: UnitRequestsRate, Base: Blue, Min: new(float64(0)), Stacked: true,
 					Description: "Requests sent per second, retries and redirects counted.",
 					Queries:     one(promql.Sum(p.q.Count(catalog.RequestDuration).Rate(promql.RateInterval), byOrigin...), byOrigin...), Runbook: "throttled",
 				},
 				{
-					Title: "Failed requests by error", Kind: TimeSeries, Unit: UnitRequestsRate, Steps: []Step{{1, Yellow}}, Min: at(0), Stacked: true, NoValue: "no failures",
+					Title: "Failed requests by error", Kind: TimeSeries, Unit: UnitRequestsRate, Steps: []Step{{1, Yellow}}, Min: new(float64(0)), Stacked: true, NoValue: "no failures",
 					Description: "Requests that ended in a status from 400 on or an error class, hidden from the callers or not.",
 					Queries:     one(promql.Sum(p.q.Count(catalog.RequestDuration, failed()).Rate(promql.RateInterval), catalog.KeyErrorType), catalog.KeyErrorType), Runbook: "escapes",
 				},
 				{
-					Title: "Request duration by origin, p95", Kind: TimeSeries, Unit: UnitSeconds, Base: Blue, Min: at(0),
+					Title: "Request duration by origin, p95", Kind: TimeSeries, Unit: UnitSeconds, Base: Blue, Min: new(float64(0)),
 					Description: "Each request up to the response's headers. Compare with the upstream's own latency: the difference is network, queueing or connection set-up.",
 					Queries:     one(p.quantile(0.95, catalog.RequestDuration, byOrigin...), byOrigin...), Runbook: "pool-saturated",
 				},
@@ -95,14 +95,14 @@ func (p panels) overview() Board {
 			}},
 			{Title: "Retries and budget", Panels: []Panel{
 				{
-					Title: "Budget fill by partition", Kind: TimeSeries, Unit: UnitShare, Base: Red, Steps: badBelow(p.o.Thresholds.BudgetLow, 0.5), Min: at(0), Max: at(1),
+					Title: "Budget fill by partition", Kind: TimeSeries, Unit: UnitShare, Base: Red, Steps: badBelow(p.o.Thresholds.BudgetLow, 0.5), Min: new(float64(0)), Max: new(float64(1)),
 					Description: "What the lowest process has left of its retry budget.",
 					Queries:     one(p.fill(byPartition...), byPartition...), Runbook: "budget-low",
 				},
 				p.armed(),
 				p.skips(),
 				{
-					Title: "Reloads and hook panics", Kind: TimeSeries, Unit: UnitRate, Steps: []Step{{0.1, Yellow}}, Min: at(0),
+					Title: "Reloads and hook panics", Kind: TimeSeries, Unit: UnitRate, Steps: []Step{{0.1, Yellow}}, Min: new(float64(0)),
 					Description: "Swaps of transports and certificates, and panics of the application's hooks that were recovered. Config.OnPanic gets the value.",
 					Queries: []Query{
 						{p.rate(catalog.Reloads, catalog.KeyClient), "reloads " + Legend(catalog.KeyClient)},

@@ -81,5 +81,3 @@ func badFrom(v float64) []Step { return []Step{{v, Red}} }
 
 // badBelow is red below low and yellow below fair; the base has to be Red.
 func badBelow(low, fair float64) []Step { return []Step{{low, Yellow}, {fair, Green}} }
-
-func at(v float64) *float64 { return &v }

@@ -79,7 +79,10 @@ func provisionedAlerts(o Options, groups []Group, boards []Board) []byte {
 // 10 s, and an interval has to be a multiple of that.
 func (o Options) grafanaInterval() time.Duration {
 	const tick = 10 * time.Second
-	return (o.ScrapeInterval + tick - 1) / tick * tick
+	if over := o.ScrapeInterval % tick; over > 0 {
+		return o.ScrapeInterval + tick - over
+	}
+	return o.ScrapeInterval
 }
 
 // grafana returns the alert as a rule of Grafana: query A, and condition B,

@@ -27,6 +27,7 @@ func dataSource() common.DataSourceRef {
 // json returns the dashboard as Grafana's classic JSON (v1), which file
 // provisioning accepts. siblings are the dashboards to link to.
 func (b Board) json(o Options, siblings []Board) ([]byte, error) {
+	//nolint:staticcheck // the SDK prefers v2, which file provisioning does not take
 	builder := dashboard.NewDashboardBuilder(o.TitlePrefix+b.Title).
 		Uid(o.uid(b.UID)).
 		Description(b.Description).

@@ -65,7 +65,8 @@ func TestAMetricThatIsGoneIsMissed(t *testing.T) {
 }
 
 func TestAMetricThatTheSDKDropsIsMissed(t *testing.T) {
-	run, _ := Play(t, tenants, metric.NewView(metric.Instrument{Name: catalog.BudgetTokens}, metric.Stream{Aggregation: metric.AggregationDrop{}}))
+	run, _ := Play(t, tenants, metric.WithView(
+		metric.NewView(metric.Instrument{Name: catalog.BudgetTokens}, metric.Stream{Aggregation: metric.AggregationDrop{}})))
 	missed := map[string]bool{}
 	known := run.vocabulary()
 	for _, e := range expressions(t) {

@@ -7,7 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/plimsoll-http/plimsoll/client"
@@ -80,10 +82,15 @@ func (s *Stage) hooks() *events.Hooks {
 	}
 }
 
+// process is the resource that an application's SDK would name: what becomes
+// job and instance on the way through a collector.
+var process = resource.NewSchemaless(
+	attribute.String("service.name", Target.Get("job")), attribute.String("service.instance.id", Target.Get("instance")))
+
 // Play runs drive in a bubble, scrapes it from its begin to its end, and
-// returns what it reported. Views change what the SDK reports, as an
-// application's own would.
-func Play(t *testing.T, drive func(*Stage), views ...metric.View) (*Run, *Seen) {
+// returns what it reported. Options change the SDK's meter provider, as an
+// application would: further readers, views.
+func Play(t *testing.T, drive func(*Stage), options ...metric.Option) (*Run, *Seen) {
 	t.Helper()
 	run := &Run{}
 	seen := &Seen{FirstDenial: -1, FirstEscape: -1}
@@ -92,7 +99,7 @@ func Play(t *testing.T, drive func(*Stage), views ...metric.View) (*Run, *Seen) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		provider := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(views...))
+		provider := metric.NewMeterProvider(append(options, metric.WithReader(reader), metric.WithResource(process))...)
 		run.Began = time.Now()
 		ctx, cancel := context.WithCancel(t.Context())
 		stage := &Stage{

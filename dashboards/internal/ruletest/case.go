@@ -2,6 +2,7 @@ package ruletest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -102,9 +103,7 @@ func (in series) selector() (string, error) {
 		return "", fmt.Errorf("the catalogue has no metric %q", in.metric)
 	}
 	given := map[string]string{catalog.KeyClient: "default", catalog.KeyAddress: "api.example", catalog.KeyPort: "443"}
-	for k, v := range in.attrs {
-		given[k] = v
-	}
+	maps.Copy(given, in.attrs)
 	process := in.process
 	if process == "" {
 		process = "a:9464"
