@@ -170,19 +170,24 @@ func TestManyStreamsLeaveNothingBehind(t *testing.T) {
 	}
 	s.Start()
 	rec := eventstest.NewRecorder()
-	c, err := New(Config{
-		Hooks: rec.Hooks(), NoTelemetry: true, Retry: RetryPolicy{MaxRetries: -1},
-		Stream: StreamConfig{ReadIdleTimeout: 100 * time.Millisecond, HeaderTimeout: 100 * time.Millisecond, LineBytes: 5000, Resume: true},
-	})
-	if err != nil {
-		t.Fatal(err)
+	made := func(cfg StreamConfig) *Client {
+		cfg.LineBytes, cfg.Resume = 5000, true
+		return newClient(t, Config{Hooks: rec.Hooks(), NoTelemetry: true, Retry: RetryPolicy{MaxRetries: -1}, Stream: cfg})
 	}
+	patient, hasty, sleepless := made(StreamConfig{}), made(StreamConfig{HeaderTimeout: 50 * time.Millisecond}), made(StreamConfig{ReadIdleTimeout: 50 * time.Millisecond})
 	want := map[string]events.StreamReason{
 		"/stay": events.StreamClosedByCaller, "/ends": events.StreamEnded, "/dies": events.StreamTransport, "/huge": events.StreamLineBytes,
 		"/silent": events.StreamIdle, "/refused": events.StreamStatus, "/never": events.StreamHeaderTimeout,
 	}
 	var wg sync.WaitGroup
 	for path, reason := range want {
+		c := patient
+		switch reason {
+		case events.StreamIdle:
+			c = sleepless
+		case events.StreamHeaderTimeout:
+			c = hasty
+		}
 		for range 10 {
 			wg.Go(func() {
 				req, err := http.NewRequest(http.MethodGet, s.URL+path, nil)
@@ -217,7 +222,9 @@ func TestManyStreamsLeaveNothingBehind(t *testing.T) {
 	if a, b := eventstest.Count[events.CallStarted](rec), eventstest.Count[events.CallDone](rec); a != b {
 		t.Errorf("%d calls started, %d done", a, b)
 	}
-	c.CloseIdleConnections()
+	for _, c := range []*Client{patient, hasty, sleepless} {
+		c.CloseIdleConnections()
+	}
 	eventually(t, func() error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -226,7 +233,9 @@ func TestManyStreamsLeaveNothingBehind(t *testing.T) {
 		}
 		return nil
 	})
-	c.Close()
+	for _, c := range []*Client{patient, hasty, sleepless} {
+		c.Close()
+	}
 	s.Close()
 	eventually(t, func() error {
 		if now := runtime.NumGoroutine(); now > before {

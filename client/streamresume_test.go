@@ -335,3 +335,55 @@ func TestAnIDThatNoHeaderCanCarryEndsTheStream(t *testing.T) {
 		r.over(events.StreamTransport)
 	})
 }
+
+func TestARefusedReconnectionTouchesNoBody(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		bucket := capacity(t, 10)
+		spend(t, bucket, 10)
+		r := newRig(t, Config{Budget: bucket, Stream: StreamConfig{Resume: true}, Retry: RetryPolicy{RetryNonIdempotent: true}}, flaky("data: 1\n\n"))
+		req := r.request(context.Background())
+		body := &closeCounter{Reader: strings.NewReader("body")}
+		req.Method, req.Body, req.ContentLength = http.MethodPost, body, 4
+		req.GetBody = func() (io.ReadCloser, error) {
+			t.Error("GetBody is called for a reconnection that is not made")
+			return nil, errors.New("not now")
+		}
+		s, err := r.client.Stream(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := collect(t, s); reasonOf(err) != events.StreamTransport {
+			t.Errorf("error %v", err)
+		}
+		if n := body.closed.Load(); n != 1 {
+			t.Errorf("the body was closed %d times", n)
+		}
+	})
+}
+
+func TestARedirectedReconnectionIsPaidOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		there := flaky("id: 1\ndata: 1\n\n", "503", "id: 2\ndata: 2\n\n")
+		r := newRig(t, Config{Stream: StreamConfig{Resume: true}, Retry: RetryPolicy{MaxRetries: 2}}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if req.URL.Path == "/events" {
+				http.Redirect(w, req, "/there", http.StatusFound)
+				return
+			}
+			there.ServeHTTP(w, req)
+		}))
+		got, err := collect(t, r.stream(context.Background()))
+		if err != nil {
+			t.Error(err)
+		}
+		equal(t, got, "message/1=1", "message/2=2")
+		var paths []string
+		for _, hit := range r.requests() {
+			paths = append(paths, hit.path+hit.header.Get("Last-Event-ID"))
+		}
+		equal(t, paths, "/events", "/there", "/events1", "/there1", "/there1", "/events2", "/there2")
+		if n := eventstest.Count[events.RetryArmed](r.rec); n != 3 {
+			t.Errorf("%d retries armed, want two for the losses and one for the 503", n)
+		}
+		r.over(events.StreamEnded)
+	})
+}

@@ -98,6 +98,9 @@ func collect(t testing.TB, s *Stream) (got []string, last error) {
 	for ev, err := range s.Events() {
 		t.Errorf("after the end: %v, %v", ev, err)
 	}
+	if s.ctx.Err() == nil {
+		t.Error("after the end its context lives on")
+	}
 	return got, last
 }
 

@@ -294,3 +294,48 @@ func TestAStreamThatOpensSlowlyKeepsItsProbe(t *testing.T) {
 		}
 	})
 }
+
+func TestThePhasesOfAnAttemptAddUp(t *testing.T) {
+	cfg := &StreamConfig{ConnectTimeout: 10 * time.Second, HeaderTimeout: 30 * time.Second}
+	type step struct {
+		do    func(*openTimer)
+		after time.Duration
+	}
+	connect := func(t *openTimer) { t.enter(connecting) }
+	wait := func(t *openTimer) { t.enter(awaitingHeaders) }
+	queue := func(t *openTimer) { t.pause(true) }
+	served := func(t *openTimer) { t.pause(false) }
+	for _, row := range []struct {
+		name  string
+		steps []step
+		want  events.StreamReason
+		took  time.Duration
+	}{
+		{"dials of dead connections", []step{{connect, 6 * time.Second}, {wait, time.Second}, {connect, 20 * time.Second}}, events.StreamConnectTimeout, 11 * time.Second},
+		{"answers of dead connections", []step{{connect, 0}, {wait, 20 * time.Second}, {connect, 5 * time.Second}, {wait, 20 * time.Second}}, events.StreamHeaderTimeout, 35 * time.Second},
+		{"queueing is not counted", []step{{connect, 6 * time.Second}, {queue, time.Hour}, {served, 20 * time.Second}}, events.StreamConnectTimeout, time.Hour + 10*time.Second},
+		{"in time", []step{{connect, 9 * time.Second}, {wait, 29 * time.Second}}, "", 38 * time.Second},
+		{"nothing told", []step{{func(*openTimer) {}, time.Minute}}, events.StreamHeaderTimeout, 40 * time.Second},
+	} {
+		inBubble(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			start := time.Now()
+			timer := startOpenTimer(cancel, cfg)
+			for _, s := range row.steps {
+				s.do(timer)
+				select {
+				case <-time.After(s.after):
+				case <-ctx.Done():
+				}
+			}
+			took := time.Since(start)
+			late := timer.stop()
+			if took != row.took || (late == nil) != (row.want == "") {
+				t.Errorf("%s: %v after %v, want %q after %v", row.name, late, took, row.want, row.took)
+			}
+			if late != nil && (late.(*streamTimeoutError).reason != row.want || context.Cause(ctx) != late) {
+				t.Errorf("%s: %v, canceled for %v", row.name, late, context.Cause(ctx))
+			}
+		})
+	}
+}
