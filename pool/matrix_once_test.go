@@ -37,6 +37,7 @@ func (r *rig) wantOnce(req *http.Request, recoveries uint64) {
 }
 
 func TestAPostThatTheServerHasReadIsNeverRepeated(t *testing.T) {
+	t.Parallel()
 	inMatrix(t, func(t *testing.T, p faultserver.Protocol, how faultserver.How) {
 		r := matrixRig(t, p, false)
 		for range onceRounds {
@@ -50,6 +51,7 @@ func TestAPostThatTheServerHasReadIsNeverRepeated(t *testing.T) {
 }
 
 func TestAOneShotBodyIsNeverRepeated(t *testing.T) {
+	t.Parallel()
 	inMatrix(t, func(t *testing.T, p faultserver.Protocol, how faultserver.How) {
 		r := matrixRig(t, p, false)
 		for range onceRounds {
@@ -74,6 +76,7 @@ func TestAOneShotBodyIsNeverRepeated(t *testing.T) {
 // A GET is idempotent and its connection was reused: only the first byte of
 // the response forbids another try.
 func TestAGetWhoseResponseBeganIsNeverRepeated(t *testing.T) {
+	t.Parallel()
 	inMatrix(t, func(t *testing.T, p faultserver.Protocol, how faultserver.How) {
 		r := matrixRig(t, p, false)
 		scripts := map[string]faultserver.Script{
@@ -102,6 +105,7 @@ func TestAGetWhoseResponseBeganIsNeverRepeated(t *testing.T) {
 }
 
 func TestAGetWhoseBodyBreaksOffIsNeverRepeated(t *testing.T) {
+	t.Parallel()
 	inMatrix(t, func(t *testing.T, p faultserver.Protocol, how faultserver.How) {
 		r := matrixRig(t, p, false)
 		script := faultserver.KillInBody(1000, how)

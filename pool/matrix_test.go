@@ -105,6 +105,7 @@ func matrixRig(t testing.TB, p faultserver.Protocol, memory bool) *rig {
 // The server closes all parked connections at the moment at which the request
 // reaches it: the client has always written before it learns (golang/go#22158).
 func TestARequestThatRacesWithTheEndOfItsConnection(t *testing.T) {
+	t.Parallel()
 	var n tally
 	n.log(t)
 	inMatrix(t, func(t *testing.T, p faultserver.Protocol, how faultserver.How) {
@@ -148,6 +149,7 @@ func (n *tally) race(t *testing.T, r *rig, s shot, how faultserver.How, parked i
 // The server closes all parked connections and the request follows at once:
 // whether the client has noticed is left to the machine.
 func TestARequestRightAfterTheEndOfItsConnection(t *testing.T) {
+	t.Parallel()
 	var n tally
 	n.log(t)
 	inMatrix(t, func(t *testing.T, p faultserver.Protocol, how faultserver.How) {
@@ -187,6 +189,7 @@ func TestARequestRightAfterTheEndOfItsConnection(t *testing.T) {
 // for the request and before a byte of it is written: any method goes out
 // again, a POST too.
 func TestARequestOfWhichNothingWasWritten(t *testing.T) {
+	t.Parallel()
 	var n tally
 	n.log(t)
 	inMatrix(t, func(t *testing.T, p faultserver.Protocol, how faultserver.How) {
