@@ -2,16 +2,12 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"net/http/httptrace"
 	"runtime"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
 )
-
-// errCanceled is the end of a request by its own Cancel channel.
-var errCanceled = errors.New("pool: request canceled while waiting for a connection")
 
 // acquired says how a request got its connection.
 type acquired struct {
@@ -63,7 +59,10 @@ func (x *exchange) tryAcquire() error {
 		drop closing
 		w    *waiter
 	)
-	now := time.Now()
+	var now time.Time
+	if t.base.IdleConnTimeout > 0 || t.cfg.MaxConnLifetime > 0 || x.trace != nil {
+		now = time.Now()
+	}
 	x.lastWait = 0
 	t.mu.Lock()
 	if t.state == closed || t.state == draining && !x.admitted {
@@ -151,8 +150,6 @@ func (x *exchange) await(w *waiter) error {
 			continue
 		case <-x.ctx.Done():
 			err = context.Cause(x.ctx)
-		case <-x.req.Cancel:
-			err = errCanceled
 		case <-limit:
 			timer, limit = nil, nil
 			if err = x.overdue(w); err == nil {

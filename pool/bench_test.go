@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-http/plimsoll/internal/faultserver/memconn"
 )
@@ -63,11 +64,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 						b.Cleanup(func() { p.Close() })
 						rt = p
 					}
-					url := "http://mem.test/"
-					if protocol != "H1" {
-						url = "https://example.com/"
-					}
-					benchRoundTrips(b, rt, url, workers)
+					benchRoundTrips(b, rt, protocol, workers)
 					base.CloseIdleConnections()
 				})
 			}
@@ -75,10 +72,73 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-func benchRoundTrips(b *testing.B, rt http.RoundTripper, url string, workers int) {
+// BenchmarkAgainstTransport gives the ratio of the processor times that the
+// pool and http.Transport take for the same exchanges, from slices in the order
+// A B B A: "ratio" is that of the sums. One operation is one slice of each.
+func BenchmarkAgainstTransport(b *testing.B) {
+	const slice = 512
+	for _, protocol := range []string{"H1", "TLS", "H2"} {
+		for _, workers := range []int{1, 2, 64} {
+			b.Run(fmt.Sprintf("%s/%d", protocol, workers), func(b *testing.B) {
+				base, baseOfPool := benchServer(b, protocol), benchServer(b, protocol)
+				p, err := New(Config{Base: baseOfPool})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Cleanup(func() { p.Close(); base.CloseIdleConnections() })
+				ctx, cancel := context.WithCancel(b.Context())
+				defer cancel()
+				measure := func(rt http.RoundTripper) time.Duration {
+					start := processorTime()
+					exchanges(b, ctx, rt, benchURL(protocol), slice, workers)
+					return processorTime() - start
+				}
+				measure(base)
+				measure(p)
+				var transport, pool time.Duration
+				b.ResetTimer()
+				for i := range b.N {
+					if i%2 == 0 {
+						transport += measure(base)
+						pool += measure(p)
+					} else {
+						pool += measure(p)
+						transport += measure(base)
+					}
+				}
+				if transport > 0 {
+					b.ReportMetric(float64(pool)/float64(transport), "ratio")
+				}
+			})
+		}
+	}
+}
+
+func benchURL(protocol string) string {
+	if protocol == "H1" {
+		return "http://mem.test/"
+	}
+	return "https://example.com/"
+}
+
+func benchRoundTrips(b *testing.B, rt http.RoundTripper, protocol string, workers int) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
+	exchanges(b, ctx, rt, benchURL(protocol), workers, workers) // connections
+	b.ReportAllocs()
+	b.ResetTimer()
+	cpu := processorTime()
+	exchanges(b, ctx, rt, benchURL(protocol), b.N, workers)
+	b.StopTimer()
+	if used := processorTime() - cpu; used > 0 {
+		b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
+	}
+}
+
+// exchanges makes n exchanges, by so many workers at a time.
+func exchanges(b *testing.B, ctx context.Context, rt http.RoundTripper, url string, n, workers int) {
+	b.Helper()
 	one := func() {
 		req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
 		if err != nil {
@@ -94,27 +154,16 @@ func benchRoundTrips(b *testing.B, rt http.RoundTripper, url string, workers int
 		resp.Body.Close()
 	}
 	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(one) // connections
-	}
-	wg.Wait()
-	b.ReportAllocs()
-	b.ResetTimer()
-	cpu := processorTime()
 	for i := range workers {
-		n := b.N / workers
-		if i < b.N%workers {
-			n++
+		share := n / workers
+		if i < n%workers {
+			share++
 		}
 		wg.Go(func() {
-			for range n {
+			for range share {
 				one()
 			}
 		})
 	}
 	wg.Wait()
-	b.StopTimer()
-	if used := processorTime() - cpu; used > 0 {
-		b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
-	}
 }

@@ -3,26 +3,25 @@ package pool
 import (
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"reflect"
-	"sync/atomic"
 
 	"github.com/plimsoll-http/plimsoll/events"
 )
 
-// responseBody ends the use of a connection when the body that it wraps ends:
-// at EOF, at the first error, or when it is closed.
-type responseBody struct {
-	s      *sending
-	rc     io.ReadCloser
-	op     string                // OpResponseBody, or OpStream after CONNECT
-	over   atomic.Bool           // the use of the connection has ended
-	closed atomic.Bool           // Close was called
-	ended  atomic.Bool           // Read has returned an error
-	sticky atomic.Pointer[error] // which; nil: io.EOF
+// responseBody is the body of a response. It ends the use of its connection at
+// EOF, at the first error, or when it is closed, whichever comes first.
+type responseBody sending
+
+func (b *responseBody) op() string {
+	if b.stream {
+		return OpStream
+	}
+	return OpResponseBody
 }
 
-// Read reads from the body. An error, EOF included, is returned again by
-// later calls.
+// Read reads from the body. An error, EOF included, is returned again by later
+// calls.
 func (b *responseBody) Read(p []byte) (int, error) {
 	if b.ended.Load() && !b.closed.Load() {
 		if err := b.sticky.Load(); err != nil {
@@ -31,20 +30,22 @@ func (b *responseBody) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := b.rc.Read(p)
-	if err == nil {
-		return n, nil
-	}
-	if b.closed.Load() {
+	if err == nil || b.closed.Load() {
 		return n, err
 	}
+	s := (*sending)(b)
 	if err != io.EOF {
-		err = b.s.explain(b.op, err)
+		if cause := s.canceled(); cause != nil {
+			err = cause
+		} else {
+			err = s.explain(b.op(), err)
+		}
 	}
 	b.stick(err)
+	b.legacy.settle(err)
 	if b.over.CompareAndSwap(false, true) {
-		b.end(err)
+		s.end(err)
 	}
-	awaitCancel(b.s.legacy, err)
 	return n, err
 }
 
@@ -56,46 +57,40 @@ func (b *responseBody) stick(err error) {
 	b.ended.Store(true)
 }
 
-// end ends the use after Read's first error.
-func (b *responseBody) end(err error) {
-	s := b.s
-	if err == io.EOF {
-		if s.c.h2 {
-			b.rc.Close() // it waits until the stream is forgotten
-		}
-		how := s.reuse()
-		s.end()
-		s.release(how)
-		return
-	}
-	cause := events.ConnError
-	if s.reqCtx.Err() != nil {
-		cause = events.ConnCanceled
-	}
-	if s.c.h2 {
-		b.rc.Close()
-	}
-	s.end()
-	// An HTTP/2 connection outlives its streams.
-	s.release(ending{reusable: s.c.h2, cause: s.cause(err, cause)})
-}
-
 // Close ends the body. A connection whose body was not read to its end serves
 // no other request on HTTP/1, and is closed.
 func (b *responseBody) Close() error {
-	b.closed.Store(true)
+	again := b.closed.Swap(true)
 	if !b.over.CompareAndSwap(false, true) {
+		if again || b.c.h2 {
+			return nil // Read has closed it
+		}
 		return b.rc.Close()
 	}
-	s := b.s
 	err := b.rc.Close()
-	s.end()
 	cause := events.ConnCanceled
-	if b.op == OpStream {
+	if b.stream {
 		cause = events.ConnUpgraded
 	}
-	s.release(ending{reusable: s.c.h2, cause: cause})
+	(*sending)(b).release(ending{reusable: b.c.h2, cause: cause})
 	return err
+}
+
+// end ends the use of the connection after the first error of the body.
+func (s *sending) end(err error) {
+	if s.c.h2 {
+		s.rc.Close() // at EOF it waits until the stream is forgotten
+	}
+	if err == io.EOF {
+		s.release(s.reuse())
+		return
+	}
+	cause := events.ConnError
+	if s.ctx.Err() != nil {
+		cause = events.ConnCanceled
+	}
+	// An HTTP/2 connection outlives its streams.
+	s.release(ending{reusable: s.c.h2, cause: s.cause(err, cause)})
 }
 
 // reuse judges the connection at the end of a response.
@@ -103,8 +98,8 @@ func (s *sending) reuse() ending {
 	switch {
 	case s.closes:
 		return ending{cause: events.ConnNoReuse}
-	case s.body.op == OpStream:
-		return ending{cause: events.ConnUpgraded, reusable: s.c.h2}
+	case s.stream:
+		return ending{reusable: s.c.h2, cause: events.ConnUpgraded}
 	case !s.c.h2 && s.c.cc.Available() != 1:
 		// It is closing, or the request is still being written.
 		return ending{cause: events.ConnError}
@@ -114,10 +109,16 @@ func (s *sending) reuse() ending {
 
 // release ends the use of the connection, and the request.
 func (s *sending) release(how ending) {
+	if !s.unwatch() {
+		how = ending{cause: events.ConnCanceled}
+	}
 	how.last = true
-	cause := s.c.g.t.release(s.reqCtx, s.hooks, s.c, how)
-	if s.putIdle != nil && how.reusable && cause != events.ConnNoReuse {
-		s.putIdle(putIdleError(cause))
+	cause := s.c.g.t.release(s.ctx, s.hooks(), s.c, how)
+	s.legacy.end()
+	if s.traced && how.reusable && !s.c.h2 && cause != events.ConnNoReuse {
+		if trace := httptrace.ContextClientTrace(s.ctx); trace.PutIdleConn != nil {
+			trace.PutIdleConn(putIdleError(cause))
+		}
 	}
 }
 

@@ -58,24 +58,46 @@ func (c *conn) dead() bool {
 	return c.raw != nil && (c.raw.failure.Load() != nil || c.raw.closed.Load()) || c.cc.Err() != nil
 }
 
-// sentAway reports whether the server asked to leave an HTTP/2 connection that
-// nobody uses (GOAWAY; RFC 9113, section 6.8). Transport.mu is held.
-func (c *conn) sentAway() bool {
-	return c.h2 && c.uses == 0 && c.cc.Available() == 0
-}
+// vitality is what a connection is good for at this moment.
+type vitality uint8
 
-// room reports whether one more request may start now. Transport.mu is held.
-func (c *conn) room() bool {
-	if c.retired || c.dead() {
-		return false
+const (
+	alive   vitality = iota // takes a request
+	busy                    // takes none now
+	dead                    // ended, or was asked to go away, and takes none any more
+	leaving                 // the same; the server asked (GOAWAY; RFC 9113, section 6.8)
+)
+
+// vitality looks at the connection. Transport.mu is held. It asks an HTTP/2
+// connection as little as it can: each question takes that one's lock.
+func (c *conn) vitality() vitality {
+	if !c.h2 || c.served == 0 {
+		// One that never served says that it is available even when it is closed.
+		switch {
+		case c.dead():
+			return dead
+		case c.h2 || c.uses == 0:
+			return alive
+		}
+		return busy
 	}
-	if !c.h2 {
-		return c.uses == 0
+	if c.raw != nil && (c.raw.failure.Load() != nil || c.raw.closed.Load()) {
+		return dead
 	}
 	// Available counts the streams that are open; uses also those whose
 	// requests are about to open one.
 	free := c.cc.Available()
-	return free > c.uses || free > 0 && free+c.cc.InFlight() > c.uses
+	switch {
+	case free > c.uses, free > 0 && free+c.cc.InFlight() > c.uses:
+		return alive
+	case free > 0:
+		return busy
+	case c.cc.Err() != nil:
+		return dead
+	case c.uses == 0:
+		return leaving
+	}
+	return busy // or leaving: the last one out will see
 }
 
 // expired returns why the connection is too old for new requests, by its age

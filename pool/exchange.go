@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -18,6 +17,7 @@ type exchange struct {
 	ctx     context.Context
 	trace   *httptrace.ClientTrace // the user's
 	attempt *Attempt
+	legacy  *legacyCancel
 	hooks   hooks
 
 	key     key
@@ -34,6 +34,7 @@ type exchange struct {
 	dead       int  // reused connections that were dead
 	fresh      bool // the next connection is dialled for this request alone
 	recoveries int
+	before     int64             // bytes on the socket before the last send; -1: not known
 	lastClass  events.ErrorClass // what the last dead one answered
 	lastErr    error             // with which error
 
@@ -75,6 +76,9 @@ func (x *exchange) run() (*http.Response, error) {
 
 // resolve finds the key of the request's connections.
 func (x *exchange) resolve() error {
+	if x.req.Cancel != nil {
+		x.ctx, x.legacy = withCancel(x.ctx, x.req.Cancel)
+	}
 	x.trace = httptrace.ContextClientTrace(x.ctx)
 	u := x.req.URL
 	x.to = endpointOf(u)
@@ -112,7 +116,8 @@ func (x *exchange) fail(err error) (*http.Response, error) {
 	if x.attempt != nil && kindsOf(err)&kindUnsent != 0 {
 		x.attempt.NothingWritten = true
 	}
-	awaitCancel(x.req.Cancel, err)
+	x.legacy.settle(err)
+	x.legacy.end()
 	return nil, err
 }
 
@@ -124,6 +129,7 @@ func (x *exchange) unwind() {
 	}
 	x.body.close()
 	x.leave()
+	x.legacy.end()
 	if x.resp != nil {
 		// Its body holds the connection and ends the request.
 		x.admitted = false
@@ -138,24 +144,5 @@ func (x *exchange) unwind() {
 		x.t.mu.Lock()
 		x.t.requestOver()
 		x.t.mu.Unlock()
-	}
-}
-
-// clientTimeoutGrace is how long a deadline waits for a request's Cancel.
-const clientTimeoutGrace = 10 * time.Millisecond
-
-// awaitCancel gives http.Client the time to notice that its Timeout has
-// passed. For a transport that is not an *http.Transport it sets both a
-// context deadline and Cancel, and says "Client.Timeout exceeded" only if
-// Cancel came first.
-func awaitCancel(cancel <-chan struct{}, err error) {
-	if cancel == nil || !errors.Is(err, context.DeadlineExceeded) {
-		return
-	}
-	timer := time.NewTimer(clientTimeoutGrace)
-	defer timer.Stop()
-	select {
-	case <-cancel:
-	case <-timer.C:
 	}
 }

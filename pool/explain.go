@@ -13,7 +13,7 @@ import (
 // errors alone that are not the connection's.
 func (s *sending) explain(op string, err error) error {
 	c := s.c
-	if !c.tls || err == io.EOF || s.reqCtx.Err() != nil {
+	if !c.tls || err == io.EOF || s.ctx.Err() != nil {
 		return err
 	}
 	ks := kindsOf(err)
@@ -29,7 +29,7 @@ func (s *sending) explain(op string, err error) error {
 		return err // an orderly end of the TLS stream, or a fault of the request
 	}
 	return &TLSTransportError{
-		Op: op, Origin: s.hooks.to.origin(), Err: err,
+		Op: op, Origin: s.endpoint().origin(), Err: err,
 		Truncated: ks&kindTruncated != 0 || errors.Is(failure, errTruncated),
 	}
 }

@@ -26,45 +26,45 @@ func (t *Transport) maxIdlePerHost() int {
 // way. Transport.mu is held.
 func (t *Transport) takeIdle(g *group, f flavour, now time.Time, drop *closing) *conn {
 	if f == anyProtocol {
-		for i := len(g.h2) - 1; i >= 0; i-- {
-			if c := g.h2[i]; t.weed(c, now, drop) {
-				continue
-			}
-		}
 		// The oldest first, so that surplus ones run dry.
-		for _, c := range g.h2 {
-			if c.room() {
+		for i := 0; i < len(g.h2); {
+			c := g.h2[i]
+			switch t.weed(c, now, drop) {
+			case alive:
 				return c
+			case busy:
+				i++
 			}
 		}
 	}
 	for i := len(g.idle) - 1; i >= 0; i-- {
-		c := g.idle[i]
-		if t.weed(c, now, drop) || !g.fits(c, f) {
-			continue
+		if c := g.idle[i]; t.weed(c, now, drop) == alive && g.fits(c, f) {
+			return c
 		}
-		return c
 	}
 	return nil
 }
 
-// weed retires c if it takes no new requests, and reports whether it did.
-// Transport.mu is held.
-func (t *Transport) weed(c *conn, now time.Time, drop *closing) bool {
-	cause := c.expired(now)
-	switch {
-	case c.dead():
+// weed looks at c, and retires it if it takes no requests any more. Transport.mu
+// is held.
+func (t *Transport) weed(c *conn, now time.Time, drop *closing) vitality {
+	v := c.vitality()
+	var cause events.ConnCause
+	switch v {
+	case dead:
 		cause = events.ConnPeer
-	case c.sentAway():
+	case leaving:
 		cause = events.ConnGoAway
-	case cause == "":
-		return false
+	default:
+		if cause = c.expired(now); cause == "" {
+			return v
+		}
 	}
 	c.retire(cause)
 	if c.uses == 0 {
 		drop.add(c)
 	}
-	return true
+	return dead
 }
 
 // park makes c, which has no uses, idle, or retires it. Transport.mu is held.

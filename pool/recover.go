@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"time"
+
 	"github.com/plimsoll-http/plimsoll/events"
 )
 
@@ -41,11 +43,15 @@ func (x *exchange) fault(err error) fault {
 	s := x.s
 	f := fault{
 		err: bare(err), reused: x.got.reused || x.got.parked, fresh: x.fresh,
-		firstByte: s.gotFirstByte(), unwritten: s.nothingWritten(),
+		firstByte: s.gotFirstByte(), unwritten: !s.c.h2 && x.before >= 0 && s.c.written() == x.before,
 	}
 	f.kinds = kindsOf(f.err)
 	switch {
-	case x.ctx.Err() != nil, f.kinds&(kindCanceled|kindTimeout) != 0:
+	case x.ctx.Err() != nil:
+		if cause := s.canceled(); cause != nil {
+			f.err = cause
+		}
+	case f.kinds&(kindCanceled|kindTimeout) != 0:
 	case x.body.failed() != nil:
 		f.err = x.body.failed()
 	case f.kinds&(kindEOF|kindReset|kindTruncated|kindGoAway|kindRefused) != 0, isAlertError(f.err), s.c.failure() != nil:
@@ -71,7 +77,7 @@ func (x *exchange) recover(err error) error {
 		x.t.foundDead(c.g)
 	}
 	x.c = nil
-	s.end()
+	s.unwatch()
 	x.t.release(x.ctx, x.hooks, c, ending{reusable: c.h2, cause: cause})
 	if !again {
 		return x.final(&f, class)
@@ -130,12 +136,12 @@ func (x *exchange) final(f *fault, class events.ErrorClass) error {
 // siblings that are known to be dead too.
 func (t *Transport) foundDead(g *group) {
 	var drop closing
+	now := time.Now()
 	t.mu.Lock()
 	g.count.Stale++
 	for i := len(g.conns) - 1; i >= 0; i-- {
-		if c := g.conns[i]; c.idle && (c.dead() || c.sentAway()) {
-			c.retire(events.ConnPeer)
-			drop.add(c)
+		if c := g.conns[i]; c.idle {
+			t.weed(c, now, &drop)
 		}
 	}
 	t.mu.Unlock()

@@ -38,18 +38,21 @@ func (t *Transport) release(ctx context.Context, h hooks, c *conn, end ending) e
 		}
 	case !end.reusable && !c.h2:
 		c.retire(end.cause)
-	case !c.slot || c.dead():
-		c.retire(orPeer(end.cause))
-	case !end.reusable:
-		c.retire(end.cause)
-	case c.sentAway():
-		c.retire(events.ConnGoAway)
 	default:
-		if cause := c.expired(now); cause != "" {
+		cause := c.expired(now)
+		v := c.vitality()
+		switch {
+		case !c.slot || v == dead:
+			c.retire(orPeer(end.cause))
+		case !end.reusable:
+			c.retire(end.cause)
+		case v == leaving:
+			c.retire(events.ConnGoAway)
+		case cause != "":
 			c.retire(cause)
-			break
+		default:
+			handed = t.offer(c, now, &drop)
 		}
-		handed = t.offer(c, now, &drop)
 	}
 	remaining, cause := c.uses, c.cause
 	if c.retired && c.uses == 0 {

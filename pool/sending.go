@@ -2,31 +2,49 @@ package pool
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
+
+	"github.com/plimsoll-http/plimsoll/events"
 )
 
-// sending is one send of a request on one connection. It is the context of
-// that send: the request's, with a trace of the pool's own in place of the
-// user's, and, on HTTP/1, an end of its own.
+// sending is one send of a request on one connection, with the body of its
+// response. It is the context that net/http sees: the request's, but with a
+// trace of the pool's own, and on HTTP/1 without an end. There a client
+// connection hangs a child on the context and leaves it behind when it fails;
+// so the pool itself closes the connection when the request's context ends,
+// which is all that net/http would do.
 type sending struct {
-	ctx    context.Context
-	cancel context.CancelFunc // nil: nothing to cancel
-	probe  *probe             // nil: no trace of its own
+	ctx    context.Context // of the request
+	c      *conn
+	of     *events.Hooks // of the context
+	to     *endpoint     // nil: that of the connection's group
+	probe  *probe        // nil: no trace
+	stop   func() bool   // of the watch on ctx; false: it has closed the connection. nil: none
+	legacy *legacyCancel // nil: none
 
-	c       *conn
-	before  int64           // bytes on the socket before the send; -1: not known
-	reqCtx  context.Context // of the request
-	hooks   hooks
-	closes  bool            // the request, or its response, ends the connection
-	putIdle func(error)     // of the user's trace
-	legacy  <-chan struct{} // the request's Cancel
-	body    responseBody
+	closes bool // the request or its response asked to end the connection
+	traced bool // the context holds a trace of the user
+	stream bool // the response's body is one half of a tunnel (CONNECT)
+
+	rc     io.ReadCloser         // the response's body as net/http made it
+	over   atomic.Bool           // the use of the connection has ended
+	closed atomic.Bool           // Close was called on the body
+	ended  atomic.Bool           // Read has returned an error
+	sticky atomic.Pointer[error] // which; nil: io.EOF
 }
 
 func (s *sending) Deadline() (time.Time, bool) { return s.ctx.Deadline() }
-func (s *sending) Done() <-chan struct{}       { return s.ctx.Done() }
 func (s *sending) Err() error                  { return s.ctx.Err() }
+
+func (s *sending) Done() <-chan struct{} {
+	if !s.c.h2 {
+		return nil
+	}
+	return s.ctx.Done()
+}
 
 func (s *sending) Value(k any) any {
 	if s.probe != nil {
@@ -37,48 +55,62 @@ func (s *sending) Value(k any) any {
 	return s.ctx.Value(k)
 }
 
-// end frees what the send's context holds.
-func (s *sending) end() {
-	if s.cancel != nil {
-		s.cancel()
+func (s *sending) hooks() hooks { return hooks{t: s.c.g.t, of: s.of, to: s.endpoint()} }
+
+func (s *sending) endpoint() endpoint {
+	if s.to != nil {
+		return *s.to
 	}
+	return s.c.g.key.endpoint
+}
+
+// abort closes the connection because the request's context has ended.
+func (s *sending) abort() { s.c.close() }
+
+// unwatch ends the watch on the request's context, and reports whether the
+// connection is untouched by it.
+func (s *sending) unwatch() bool { return s.stop == nil || s.stop() }
+
+// canceled returns the error of a request whose context has ended and with it
+// an HTTP/1 connection; nil if that is not why it failed.
+func (s *sending) canceled() error {
+	if s.c.h2 {
+		return nil
+	}
+	return context.Cause(s.ctx)
 }
 
 // gotFirstByte reports whether a byte of a response has arrived, as far as is
 // known.
 func (s *sending) gotFirstByte() bool { return s.probe != nil && s.probe.first.Load() }
 
-// nothingWritten reports whether certainly no byte was written to the socket
-// since the send began. It can tell for HTTP/1 alone.
-func (s *sending) nothingWritten() bool {
-	return !s.c.h2 && s.before >= 0 && s.c.written() == s.before
-}
-
 // send sends the request on x.c. On success the connection is the response's,
 // or has been released; on error x.c is still held.
 func (x *exchange) send() (*http.Response, error) {
 	c := x.c
-	s := &sending{ctx: x.ctx, c: c, reqCtx: x.ctx, hooks: x.hooks, legacy: x.req.Cancel}
+	s := &sending{ctx: x.ctx, c: c, of: x.hooks.of, legacy: x.legacy}
+	x.s = s
+	if c.g.key.endpoint != x.to {
+		to := x.to
+		s.to = &to
+	}
 	switch {
 	case x.trace != nil:
 		trace := *x.trace
 		trace.PutIdleConn = nil // the pool calls it: it knows
-		s.probe = newProbe(&trace)
-		if !c.h2 {
-			s.putIdle = x.trace.PutIdleConn
-		}
+		s.probe, s.traced = newProbe(&trace), true
 	case x.got.reused || x.got.parked || x.attempt != nil:
 		s.probe = probes.Get().(*probe)
 	}
 	if !c.h2 && x.ctx.Done() != nil {
-		// A client connection that fails leaves a child of its context behind:
-		// it must not be a child of the caller's.
-		s.ctx, s.cancel = context.WithCancel(x.ctx)
+		s.stop = context.AfterFunc(x.ctx, s.abort)
 	}
 	req := x.req.WithContext(s)
 	req.Body = x.body.next()
-	s.before = c.written()
-	x.s = s
+	if x.legacy != nil {
+		req.Cancel = nil // it is in the context
+	}
+	x.before = c.written()
 	resp, err := c.cc.RoundTrip(req)
 	if err != nil {
 		return nil, err
@@ -94,13 +126,12 @@ func (x *exchange) answered(resp *http.Response) {
 	resp.Request = x.req
 	s.closes = resp.Close || wantsClose(x.req)
 	x.body.sent()
-	if p := s.probe; p != nil && p.user == nil && x.trace == nil && p.first.Swap(false) {
+	if p := s.probe; p != nil && !s.traced && p.first.Swap(false) {
 		probes.Put(p)
 	}
 	if x.attempt != nil {
 		x.attempt.FirstByte = true
 		x.attempt.Protocol = protocolOf(resp)
-		x.attempt.Recoveries = x.recoveries
 	}
 	if x.recoveries > 0 {
 		x.t.recovered(c.g)
@@ -109,18 +140,15 @@ func (x *exchange) answered(resp *http.Response) {
 	case isEmptyBody(resp.Body):
 		x.hooks.recovered(x.ctx, c, x.recoveries, x.lastClass, x.fresh)
 		x.c, x.admitted = nil, false
-		s.end()
 		s.release(s.reuse())
 		return
 	case resp.StatusCode == http.StatusSwitchingProtocols:
-		s.end()
+		s.unwatch()
+		s.stop = nil
 		resp.Body = newStream(s, resp.Body)
 	default:
-		s.body = responseBody{s: s, rc: resp.Body, op: OpResponseBody}
-		if x.req.Method == http.MethodConnect {
-			s.body.op = OpStream
-		}
-		resp.Body = &s.body
+		s.rc, s.stream = resp.Body, x.req.Method == http.MethodConnect
+		resp.Body = (*responseBody)(s)
 	}
 	x.c, x.admitted, x.resp = nil, false, resp
 	x.hooks.recovered(x.ctx, c, x.recoveries, x.lastClass, x.fresh)

@@ -26,7 +26,7 @@ func (t *Transport) offer(c *conn, now time.Time, drop *closing) (handed bool) {
 				t.replace(c, w, drop)
 				return handed
 			}
-		case !c.room():
+		case c.retired || c.vitality() != alive:
 			return handed
 		default:
 			w.serve(c)

@@ -22,8 +22,8 @@ type stream struct {
 func newStream(s *sending, rc io.ReadCloser) io.ReadCloser {
 	rwc, ok := rc.(io.ReadWriteCloser)
 	if !ok {
-		s.body = responseBody{s: s, rc: rc, op: OpStream}
-		return &s.body
+		s.rc, s.stream = rc, true
+		return (*responseBody)(s)
 	}
 	return &stream{s: s, rwc: rwc}
 }
