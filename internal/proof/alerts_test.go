@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 
 	"github.com/plimsoll-http/plimsoll/dashboards"
 	"github.com/plimsoll-http/plimsoll/dashboards/generated"
@@ -68,7 +68,7 @@ func (r *Run) values(metric string) []float64 {
 	var out []float64
 	for _, scrape := range r.Scrapes {
 		for _, one := range scrape.samples {
-			if r.series[one.series].Get(labels.MetricName) == m.PrometheusName() {
+			if r.series[one.series].Get(model.MetricNameLabel) == m.PrometheusName() {
 				out = append(out, one.value)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/prometheusexporter"
@@ -125,8 +126,8 @@ func (c *Collector) Close(ctx context.Context) error {
 	if c.export != nil {
 		errs = append(errs, c.export.Shutdown(ctx))
 	}
-	for i := len(c.parts) - 1; i >= 0; i-- {
-		errs = append(errs, c.parts[i].Shutdown(ctx))
+	for _, part := range slices.Backward(c.parts) {
+		errs = append(errs, part.Shutdown(ctx))
 	}
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -109,7 +110,7 @@ func TestTheTourLooksTheSameThroughACollector(t *testing.T) {
 func plain(r *Run) map[string]bool {
 	out := map[string]bool{}
 	for _, series := range r.Emitted() {
-		if slices.Contains([]string{"target_info", "otel_scope_info"}, series.Get(labels.MetricName)) {
+		if slices.Contains([]string{"target_info", "otel_scope_info"}, series.Get(model.MetricNameLabel)) {
 			continue
 		}
 		out[labels.NewBuilder(series).Del("otel_scope_name", "otel_scope_version", "otel_scope_schema_url").Labels().String()] = true

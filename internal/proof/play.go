@@ -3,6 +3,7 @@ package proof
 import (
 	"context"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,9 @@ type Stage struct {
 	Run       *Run
 	telemetry otelbridge.Config
 	began     time.Time
-	seen      *Seen
+
+	mu   sync.Mutex
+	seen *Seen // guarded by mu until the drive ends
 }
 
 // Seen is what the client's own events said. Times count from the run's begin;
@@ -52,16 +55,18 @@ func (s *Stage) Client(cfg client.Config) *client.Client {
 // Since is the time since the run began.
 func (s *Stage) Since() time.Duration { return time.Since(s.began) }
 
-// hooks watch what matters to the alerts. Drives that send from several
-// goroutines are watched under the bubble's lock.
+// hooks watch what matters to the alerts, from any goroutine.
 func (s *Stage) hooks() *events.Hooks {
 	first := func(at *time.Duration) {
 		if *at < 0 {
 			*at = s.Since()
 		}
 	}
-	guard := make(chan struct{}, 1)
-	locked := func(f func()) { guard <- struct{}{}; f(); <-guard }
+	locked := func(f func()) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		f()
+	}
 	return &events.Hooks{
 		RetryArmed:    func(context.Context, events.RetryArmed) { locked(func() { s.seen.Armed++ }) },
 		ConnRecovered: func(context.Context, events.ConnRecovered) { locked(func() { s.seen.Recoveries++ }) },

@@ -155,7 +155,7 @@ func slowLeak(s *Stage) {
 // nothing is paid for good.
 func settled(s *Stage) {
 	slow := func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(10 * time.Millisecond)
+		pause(10 * time.Millisecond)
 		healthy(w, r)
 	}
 	server := faultserver.Start(s, faultserver.Config{Memory: true, Handler: illAtFirst(slow)})

@@ -74,7 +74,7 @@ func (s *Storage) AppendAll(ctx context.Context, r *Run) error {
 	return nil
 }
 
-// Query evaluates an expression every step from from to to.
+// Query evaluates an expression at every step between two times.
 func (s *Storage) Query(ctx context.Context, expr string, from, to time.Time, step time.Duration) (promql.Matrix, error) {
 	q, err := s.engine.NewRangeQuery(ctx, s.db, nil, expr, from, to, step)
 	if err != nil {

@@ -13,11 +13,11 @@ type trouble func(s *Stage, u *upstream, cfg *client.Config) (begin func(), call
 
 // withTrouble is a load of two calls a second on a healthy upstream, until the
 // trouble begins and lasts for a while.
-func withTrouble(make trouble, lasts time.Duration) func(*Stage) {
+func withTrouble(prepare trouble, lasts time.Duration) func(*Stage) {
 	return func(s *Stage) {
 		u := newUpstream(s)
 		cfg := client.Config{Transport: u.transport()}
-		begin, call := make(s, u, &cfg)
+		begin, call := prepare(s, u, &cfg)
 		c := s.Client(cfg)
 		repeat(s, 500*time.Millisecond, calm, func(int) { get(s, c, url, 10*time.Second) })
 		begin()
@@ -60,7 +60,7 @@ func saturated(s *Stage, u *upstream, cfg *client.Config) (func(), func(*client.
 	callers := make(chan struct{}, 6)
 	begin := func() {
 		u.answer(func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(4 * time.Second)
+			pause(4 * time.Second)
 			healthy(w, r)
 		})
 	}

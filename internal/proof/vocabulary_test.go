@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -15,7 +16,7 @@ type vocabulary map[string]map[string]map[string]bool
 func (r *Run) vocabulary() vocabulary {
 	out := vocabulary{}
 	for _, series := range r.Emitted() {
-		name := series.Get(labels.MetricName)
+		name := series.Get(model.MetricNameLabel)
 		if out[name] == nil {
 			out[name] = map[string]map[string]bool{}
 		}
@@ -58,7 +59,7 @@ func (v vocabulary) check(expr string) []error {
 			}
 			for _, m := range n.LabelMatchers {
 				switch {
-				case m.Name == labels.MetricName:
+				case m.Name == model.MetricNameLabel:
 				case known[m.Name] == nil:
 					complain("%s has no label %s", n.Name, m.Name)
 				case m.Type == labels.MatchEqual && !known[m.Name][m.Value]:
