@@ -59,9 +59,15 @@ func (b *Breaker) AdmitLease(ctx context.Context, key string, lease time.Duratio
 	if b.store != nil {
 		return b.admitStore(ctx, key, lease)
 	}
+	if c := b.local.table.Load().find(key); c != nil {
+		if generation, ok := c.admitNow(); ok {
+			return &Permit{b: b, ctx: ctx, cell: c, generation: generation}, nil
+		}
+	}
 	return b.admitLocal(ctx, key, lease)
 }
 
+// admitLocal asks the local gate.
 func (b *Breaker) admitLocal(ctx context.Context, key string, lease time.Duration) (*Permit, error) {
 	c := b.local.cell(key, &b.params)
 	if generation, ok := c.admitNow(); ok {

@@ -33,7 +33,7 @@ func NewMemory(maxKeys int) *Memory {
 	}
 	start := time.Now()
 	m := &Memory{start: start, epoch: start.UnixNano(), max: maxKeys}
-	m.table.Store(newTable(maphash.MakeSeed(), 4))
+	m.table.Store(newTable(maphash.MakeSeed(), 1))
 	return m
 }
 

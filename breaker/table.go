@@ -10,29 +10,36 @@ import (
 // growth makes new ones, so that a reader sees a consistent chain.
 type table struct {
 	seed  maphash.Seed
-	chain []atomic.Pointer[node] // a power of two
+	chain []atomic.Pointer[node] // one, or a larger power of two
 	size  int                    // guarded by the store's mu
 }
 
 type node struct {
-	hash uint64
+	key  string
 	cell *cell
 	next *node
 }
+
+// short is how many keys are found by looking at each: most processes call few
+// upstreams.
+const short = 4
 
 func newTable(seed maphash.Seed, chains int) *table {
 	return &table{seed: seed, chain: make([]atomic.Pointer[node], chains)}
 }
 
-func (t *table) at(hash uint64) *atomic.Pointer[node] {
-	return &t.chain[hash&uint64(len(t.chain)-1)]
+// at returns the chain of key.
+func (t *table) at(key string) *atomic.Pointer[node] {
+	if len(t.chain) == 1 {
+		return &t.chain[0]
+	}
+	return &t.chain[maphash.String(t.seed, key)&uint64(len(t.chain)-1)]
 }
 
 // find returns the cell of key, or nil.
 func (t *table) find(key string) *cell {
-	hash := maphash.String(t.seed, key)
-	for n := t.at(hash).Load(); n != nil; n = n.next {
-		if n.hash == hash && n.cell.key == key {
+	for n := t.at(key).Load(); n != nil; n = n.next {
+		if n.key == key {
 			return n.cell
 		}
 	}
@@ -41,22 +48,21 @@ func (t *table) find(key string) *cell {
 
 // add puts c, whose key is absent, into t.
 func (t *table) add(c *cell) {
-	hash := maphash.String(t.seed, c.key)
-	head := t.at(hash)
-	head.Store(&node{hash: hash, cell: c, next: head.Load()})
+	head := t.at(c.key)
+	head.Store(&node{key: c.key, cell: c, next: head.Load()})
 	t.size++
 }
 
 // remove takes c out of t.
 func (t *table) remove(c *cell) {
-	head := t.at(maphash.String(t.seed, c.key))
+	head := t.at(c.key)
 	var without func(n *node) *node
 	without = func(n *node) *node {
 		if n == nil || n.cell == c {
 			t.size--
 			return n.next
 		}
-		return &node{hash: n.hash, cell: n.cell, next: without(n.next)}
+		return &node{key: n.key, cell: n.cell, next: without(n.next)}
 	}
 	head.Store(without(head.Load()))
 }
@@ -64,10 +70,10 @@ func (t *table) remove(c *cell) {
 // grown returns t, or a table of twice the chains with the same cells where t
 // has become crowded.
 func (t *table) grown() *table {
-	if t.size < len(t.chain) {
+	if t.size < max(short, len(t.chain)) {
 		return t
 	}
-	bigger := newTable(t.seed, 2*len(t.chain))
+	bigger := newTable(t.seed, max(2*short, 2*len(t.chain)))
 	for c := range t.cells {
 		bigger.add(c)
 	}
