@@ -70,7 +70,9 @@ import (
 // enabled, attempts left, body replayable, method idempotent, RetryIf), it is
 // paid from the retry budget before its wait and settled by its outcome, and
 // it gives the same events. Refused, it ends the stream with the loss as the
-// cause, inside an [Error] whose Skipped says why.
+// cause, inside an [Error] whose Skipped says why. The call of the lost
+// connection ends as it began, ok or recovered, with the class of the loss:
+// whether that escapes is the reconnection's to tell.
 //
 // The wait is the backoff, or the reconnection time if the server has set one
 // (retry:) and that is longer; it counts as at least RetryPolicy.BaseDelay and

@@ -194,6 +194,7 @@ func TestNoEventComesAfterTheCancellation(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, Config{Stream: StreamConfig{Resume: true}}, stay("id: 1\ndata: one\n\nid: 2\ndata: two\n\n"))
 		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
 		s := r.stream(ctx)
 		n := 0
 		for _, err := range s.Events() {

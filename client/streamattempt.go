@@ -38,7 +38,7 @@ func (b *streamBase) RoundTrip(req *http.Request) (*http.Response, error) {
 	timer := startOpenTimer(cancel, cfg)
 	handed := false
 	defer func() {
-		timer.stop()
+		_ = timer.stop() // on a panic: the ordinary ways have asked
 		if !handed {
 			cancel(nil)
 		}

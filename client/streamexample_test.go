@@ -85,8 +85,7 @@ func ExampleStreamError() {
 		return
 	}
 	for ev, err := range s.Events() {
-		var end *client.StreamError
-		if errors.As(err, &end) {
+		if end, ok := errors.AsType[*client.StreamError](err); ok {
 			fmt.Println(end.Reason == events.StreamLineBytes, end.Status, end.Code)
 			fmt.Println(end)
 			return

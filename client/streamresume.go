@@ -59,7 +59,7 @@ func (s *Stream) resume(err error) error {
 		s.row.failed += s.conn.attempts - s.conn.calls + 1
 	}
 	switch {
-	case held || err != errStreamEnded:
+	case held || !errors.Is(err, errStreamEnded):
 		s.ends = 0
 	case s.ends < mostRetries:
 		s.ends++
