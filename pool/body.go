@@ -35,7 +35,7 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	}
 	s := (*sending)(b)
 	if err != io.EOF {
-		if cause := s.canceled(); cause != nil {
+		if cause := s.canceled(err); cause != nil {
 			err = cause
 		} else {
 			err = s.explain(b.op(), err)

@@ -195,7 +195,7 @@ func TestNetHTTPStillLeavesAContextBehindWhenAnHTTP1RoundTripFails(t *testing.T)
 			t.Fatal("the connection was alive")
 		}
 		if parent.children() == 0 {
-			mended(t, "a failed ClientConn.RoundTrip of HTTP/1 frees its context", "the cancelable context of each HTTP/1 send (sending.go)")
+			mended(t, "a failed ClientConn.RoundTrip of HTTP/1 frees its context", "the watch on the context of each HTTP/1 send, which may be passed down (sending.go)")
 		}
 	})
 }

@@ -3,25 +3,36 @@ package pool
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 
 	"github.com/plimsoll-http/plimsoll/events"
 )
 
-// explain gives an error of an established TLS connection its type, and leaves
-// errors alone that are not the connection's.
+// explain gives an error of an established connection its cause and, over TLS,
+// its type. It leaves errors alone that are not the connection's.
 func (s *sending) explain(op string, err error) error {
 	c := s.c
-	if !c.tls || err == io.EOF || s.ctx.Err() != nil {
+	if err == io.EOF || s.ctx.Err() != nil {
 		return err
 	}
 	ks := kindsOf(err)
-	const others = kindTransport | kindCanceled | kindTimeout | kindRefused | kindGoAway | kindProtocol
+	failure := c.failure()
+	if failure != nil && failure != io.EOF && hides(ks, err) {
+		err = fmt.Errorf("%w: %w", err, failure)
+		ks |= kindsOf(failure)
+	}
+	if !c.tls {
+		return err
+	}
+	others := kindTransport | kindCanceled | kindTimeout | kindRefused | kindGoAway | kindProtocol
+	if failure != nil && !c.h2 {
+		others &^= kindProtocol // a header that was cut reads like a malformed one
+	}
 	if ks&others != 0 || isStreamError(err) {
 		return err
 	}
-	failure := c.failure()
 	switch {
 	case failure != nil, ks&kindTruncated != 0, isAlertError(err), isRecordError(err):
 	case c.raw == nil && ks&kindReset != 0: // the socket is not the pool's own
@@ -32,6 +43,12 @@ func (s *sending) explain(op string, err error) error {
 		Op: op, Origin: s.endpoint().origin(), Err: err,
 		Truncated: ks&kindTruncated != 0 || errors.Is(failure, errTruncated),
 	}
+}
+
+// hides reports whether err only says that the connection is closed or could
+// not be read any further, and not why.
+func hides(ks kind, err error) bool {
+	return ks&(kindUnusable|kindProtocol) != 0 || errors.Is(err, net.ErrClosed)
 }
 
 // cause says why the connection ends, or would end, after err; fallback where

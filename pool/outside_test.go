@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -154,3 +155,7 @@ func (r *rig) wantNothingHeld() {
 type oneShot struct{ io.Reader }
 
 func newOneShot(s string) io.Reader { return oneShot{strings.NewReader(s)} }
+
+func typeName(v any) string { return fmt.Sprintf("%T", v) }
+
+func urlUser() *url.Userinfo { return url.UserPassword(secretUser, secretPass) }

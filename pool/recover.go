@@ -48,7 +48,7 @@ func (x *exchange) fault(err error) fault {
 	f.kinds = kindsOf(f.err)
 	switch {
 	case x.ctx.Err() != nil:
-		if cause := s.canceled(); cause != nil {
+		if cause := s.canceled(f.err); cause != nil {
 			f.err = cause
 		}
 	case f.kinds&(kindCanceled|kindTimeout) != 0:

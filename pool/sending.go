@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -71,10 +72,11 @@ func (s *sending) abort() { s.c.close() }
 // connection is untouched by it.
 func (s *sending) unwatch() bool { return s.stop == nil || s.stop() }
 
-// canceled returns the error of a request whose context has ended and with it
-// an HTTP/1 connection; nil if that is not why it failed.
-func (s *sending) canceled() error {
-	if s.c.h2 {
+// canceled returns the cause of the end of the request's context if that is why
+// the request failed with err, else nil. On HTTP/1 it is whenever the context
+// has ended, for that closes the connection; on HTTP/2 err says so.
+func (s *sending) canceled(err error) error {
+	if s.c.h2 && !errors.Is(err, s.ctx.Err()) {
 		return nil
 	}
 	return context.Cause(s.ctx)
