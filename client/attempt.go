@@ -20,8 +20,8 @@ type attempt struct {
 	number int // 1-based
 	resend int
 	conn   pool.Attempt // filled by the pool
-	start  time.Time
-	open   bool // AttemptStarted was emitted, AttemptDone was not
+	start  time.Time    // set where open is
+	open   bool         // AttemptStarted was emitted, AttemptDone was not
 
 	cancel context.CancelCauseFunc // nil where nothing needs it
 	timer  *headerTimer            // nil without an attempt timeout
@@ -65,7 +65,7 @@ func (r *result) throttled() bool {
 
 // send makes attempt number n, of which a is the memory, with body.
 func (c *call) send(a *attempt, n int, body io.ReadCloser) result {
-	a.number, a.resend, a.start = n, c.resent+c.sends, time.Now()
+	a.number, a.resend = n, c.resent+c.sends
 	a.Context = c
 	c.attempt = a
 	req := c.attemptRequest(a, body)
@@ -80,7 +80,7 @@ func (c *call) send(a *attempt, n int, body io.ReadCloser) result {
 func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
 	var header http.Header
 	if h := c.hooks; h != nil && (h.AttemptStarted != nil || h.AttemptDone != nil) {
-		a.open = true
+		a.open, a.start = true, time.Now()
 		if h.AttemptStarted != nil {
 			if header = c.req.Header.Clone(); header == nil {
 				header = make(http.Header)
@@ -169,7 +169,7 @@ func (c *call) received(a *attempt, req *http.Request, resp *http.Response, err 
 			resp.Request = req
 		}
 		c.resp = resp
-		r.after, r.asked = retryAfter(resp, time.Now())
+		r.after, r.asked = retryAfter(resp)
 	}
 	if r.err != nil {
 		c.classify(a, &r, timedOut)

@@ -14,11 +14,11 @@ import (
 // either side does not matter; else against now. Negative numbers and junk do
 // not count; a date in the past is 0; a number too large for a Duration is the
 // longest Duration.
-func retryAfter(resp *http.Response, now time.Time) (time.Duration, bool) {
+func retryAfter(resp *http.Response) (time.Duration, bool) {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0, false
 	}
-	return parseRetryAfter(resp.Header.Get("Retry-After"), resp.Header.Get("Date"), now)
+	return parseRetryAfter(resp.Header.Get("Retry-After"), resp.Header.Get("Date"), time.Now())
 }
 
 func parseRetryAfter(value, date string, now time.Time) (time.Duration, bool) {
