@@ -115,8 +115,8 @@ const (
 	UnitEventsRate    = "eps"
 	UnitRate          = "ops" // of anything, per second
 	UnitCount         = "short"
-	UnitTokens        = "suffix: tokens"
-	UnitTokensMinute  = "suffix: tokens/min"
+	UnitTokens        = "suffix:tokens"
+	UnitTokensMinute  = "suffix:tokens/min"
 	UnitStateOrNumber = "none"
 )
 
