@@ -76,6 +76,7 @@ func (x *exchange) run() (*http.Response, error) {
 
 // resolve finds the key of the request's connections.
 func (x *exchange) resolve() error {
+	x.body.of(x.req)
 	if x.req.Cancel != nil {
 		x.ctx, x.legacy = withCancel(x.ctx, x.req.Cancel)
 	}
@@ -99,7 +100,6 @@ func (x *exchange) resolve() error {
 	if upgrades(x.req) && x.t.multiplexes(u.Scheme) {
 		x.flavour = onlyHTTP1
 	}
-	x.body.of(x.req)
 	return nil
 }
 
