@@ -9,6 +9,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -34,6 +35,7 @@ func main() {
 		lines func() (string, error)
 	}{
 		{"events", events},
+		{"lead times", leadTimes},
 	} {
 		lines, err := part.lines()
 		if err != nil {
@@ -71,4 +73,18 @@ func events() (string, error) {
 		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", e.Name, span, strings.Join(e.Metrics, "`, `"))
 	}
 	return b.String(), nil
+}
+
+// leadTimes is the table that the proof of the alerts measured.
+func leadTimes() (string, error) {
+	text, err := os.ReadFile("dashboards/generated/lead-times.md")
+	if err != nil {
+		return "", err
+	}
+	_, table, found := strings.Cut(string(text), "\n|")
+	if !found {
+		return "", errors.New("dashboards/generated/lead-times.md holds no table: run go generate in internal/proof")
+	}
+	table, _, _ = strings.Cut("|"+table, "\n\n")
+	return strings.TrimRight(table, "\n") + "\n", nil
 }
