@@ -26,14 +26,10 @@ func New(c Config) (*Breaker, error) {
 		return nil, err
 	}
 	b := &Breaker{cfg: c, params: c.params()}
-	switch s := c.Store.(type) {
-	case nil:
-		b.local = NewMemory(c.MaxKeys)
-	case *Memory:
-		b.local = s
-	default:
-		b.local, b.store = NewMemory(c.MaxKeys), s
-		b.observe(s)
+	b.local, b.store = NewMemory(c.MaxKeys), c.Store
+	b.local.owner = b
+	if b.store != nil {
+		b.observe(b.store)
 	}
 	return b, nil
 }
@@ -61,7 +57,7 @@ func (b *Breaker) AdmitLease(ctx context.Context, key string, lease time.Duratio
 	}
 	if c := b.local.table.Load().find(key); c != nil {
 		if generation, ok := c.admitNow(); ok {
-			return &Permit{b: b, ctx: ctx, cell: c, generation: generation}, nil
+			return &Permit{ctx: ctx, at: &c.place, generation: generation}, nil
 		}
 	}
 	return b.admitLocal(ctx, key, lease)
@@ -71,7 +67,7 @@ func (b *Breaker) AdmitLease(ctx context.Context, key string, lease time.Duratio
 func (b *Breaker) admitLocal(ctx context.Context, key string, lease time.Duration) (*Permit, error) {
 	c := b.local.cell(key, &b.params)
 	if generation, ok := c.admitNow(); ok {
-		return &Permit{b: b, ctx: ctx, cell: c, generation: generation}, nil
+		return &Permit{ctx: ctx, at: &c.place, generation: generation}, nil
 	}
 	rules := b.leased(lease)
 	c, a := b.local.admit(c, &rules)
@@ -80,7 +76,7 @@ func (b *Breaker) admitLocal(ctx context.Context, key string, lease time.Duratio
 		b.emitRejected(ctx, err)
 		return nil, err
 	}
-	permit := &Permit{b: b, ctx: ctx, cell: c, generation: a.Grant.Generation}
+	permit := &Permit{ctx: ctx, at: &c.place, generation: a.Grant.Generation}
 	if a.Grant.Lease != 0 {
 		permit.probe(a.Grant.Lease, rules.ProbeLease)
 		permit.announce(&a.Change, a.Changed)

@@ -18,8 +18,8 @@ import (
 // gate, so that the gate's numbers are those of the same events in the order
 // of their swaps.
 type cell struct {
+	place
 	store *Memory
-	key   string
 
 	head  atomic.Int64           // the gate's generation<<2 | state
 	until atomic.Int64           // the gate's OpenUntil

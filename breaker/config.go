@@ -11,7 +11,8 @@ import (
 // Config describes a [Breaker]. The zero value is the default of every field.
 // Durations are rounded up to whole milliseconds and are at most 30 days.
 type Config struct {
-	// Store keeps the gates; nil: a memory store of this Breaker's own.
+	// Store keeps the gates. nil: a memory store of this Breaker's own, which is
+	// also the fastest.
 	Store Store
 	// ConsecutiveFailures is the streak that opens a gate whose window holds
 	// fewer than MinCalls samples. 0: 5; negative: streaks never open, though

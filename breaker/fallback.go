@@ -50,10 +50,12 @@ func (b *Breaker) admitStore(ctx context.Context, key string, lease time.Duratio
 		return b.refused(ctx, key, lease, told.changes, err)
 	}
 	b.storeWorked()
-	permit := &Permit{b: b, ctx: ctx, shared: &shared{key: key, grant: g, lease: rules.ProbeLease}}
+	from := &shared{place: place{b: b, key: key}, grant: g, lease: rules.ProbeLease}
+	from.place.shared = from
 	if g.Lease != 0 {
-		permit.shared.result.State = HalfOpen
+		from.result.State = HalfOpen
 	}
+	permit := &Permit{ctx: ctx, at: &from.place}
 	permit.announceShared(told.changes)
 	return permit, nil
 }
@@ -98,7 +100,7 @@ func (c *collector) done() {
 
 // shared is the part of a permit that a shared store gave.
 type shared struct {
-	key   string
+	place
 	grant Grant
 	lease time.Duration
 
@@ -126,10 +128,10 @@ func (p *Permit) announceShared(changes []Change) {
 		}
 	}()
 	for i := range changes {
-		p.b.emitChanged(p.ctx, p.shared.key, &changes[i])
+		p.at.b.emitChanged(p.ctx, p.at.key, &changes[i])
 	}
 	if p.Probe() {
-		p.b.emitProbe(p.ctx, p.shared.key, false)
+		p.at.b.emitProbe(p.ctx, p.at.key, false)
 	}
 	done = true
 }
@@ -147,12 +149,12 @@ func (p *Permit) settleShared(o Outcome) Result {
 }
 
 func (p *Permit) settleOnce(o Outcome, told *collector) Result {
-	s := p.shared
+	s := p.at.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.settled {
 		s.settled = true
-		s.result = p.b.settleGrant(p.ctx, s.key, s.grant, o, told)
+		s.result = p.at.b.settleGrant(p.ctx, s.key, s.grant, o, told)
 	}
 	return s.result
 }

@@ -21,6 +21,7 @@ type Memory struct {
 	start time.Time // with its monotonic reading
 	epoch int64     // start in nanoseconds since the Unix epoch
 	max   int
+	owner *Breaker // whose permits point to the cells; nil: the store goes by its exported methods alone
 
 	table atomic.Pointer[table] // replaced under mu
 	mu    sync.Mutex            // lock order: mu, then a cell's
@@ -57,7 +58,8 @@ func (m *Memory) cell(key string, p *Params) *cell {
 	if t.size >= m.max {
 		m.evictLocked(t)
 	}
-	c := &cell{store: m, key: strings.Clone(key)}
+	c := &cell{store: m, place: place{b: m.owner, key: strings.Clone(key)}}
+	c.place.cell = c
 	c.mu.Lock()
 	c.publishLocked(p)
 	c.mu.Unlock()

@@ -12,10 +12,8 @@ import (
 // settlement counts; later ones change nothing and return the first one's
 // result. A Permit is safe for concurrent use.
 type Permit struct {
-	b          *Breaker
 	ctx        context.Context
-	cell       *cell   // of the local gate that gave it; nil: shared is set
-	shared     *shared // what a permit of a shared store has instead
+	at         *place
 	generation int64
 
 	// The numbers are small so that a permit takes one small allocation. They
@@ -25,6 +23,14 @@ type Permit struct {
 	leaseMS uint32 // the lease's length
 	leftMS  uint32 // the result's RetryAfter; written before phase says settled
 	phase   atomic.Uint32
+}
+
+// place is where an admission came from.
+type place struct {
+	b      *Breaker
+	key    string
+	cell   *cell   // of the local gate that gave it; nil: shared is set
+	shared *shared // what an admission by a store has instead
 }
 
 // A phase is fresh, settling or settled, and a state: that at admission, or
@@ -44,13 +50,6 @@ func (p *Permit) probe(number int64, length time.Duration) {
 
 func (p *Permit) grant() Grant { return Grant{Generation: p.generation, Lease: int64(p.lease)} }
 
-func (p *Permit) key() string {
-	if p.shared != nil {
-		return p.shared.key
-	}
-	return p.cell.key
-}
-
 // Success settles with [Success].
 func (p *Permit) Success() Result { return p.Settle(Success) }
 
@@ -69,18 +68,18 @@ func (p *Permit) Cancel() Result { return p.Settle(Cancel) }
 // Settle says what became of the operation and returns what that made of the
 // gate. An ended context does not keep it from counting.
 func (p *Permit) Settle(o Outcome) Result {
-	if p.shared != nil {
+	if p.at.shared != nil {
 		return p.settleShared(o)
 	}
 	phase := p.phase.Load()
 	if phase&^stateOf != fresh || !p.phase.CompareAndSwap(phase, settling) {
 		return p.Result()
 	}
-	if p.cell.settleNow(p.grant(), o, &p.b.params) {
+	if p.at.cell.settleNow(p.grant(), o, &p.at.b.params) {
 		p.phase.Store(settled)
 		return Result{}
 	}
-	_, a := p.cell.store.step(p.cell, Event{Verb: DoSettle, Grant: p.grant(), Outcome: o}, &p.b.params)
+	_, a := p.at.b.local.step(p.at.cell, Event{Verb: DoSettle, Grant: p.grant(), Outcome: o}, &p.at.b.params)
 	p.leftMS = uint32(a.Result.RetryAfter.Milliseconds())
 	p.phase.Store(settled | uint32(a.Result.State))
 	if a.Changed {
@@ -92,8 +91,8 @@ func (p *Permit) Settle(o Outcome) Result {
 // Result returns what the settlement returned; before it, the state at
 // admission: [Closed], or [HalfOpen] for a probe.
 func (p *Permit) Result() Result {
-	if p.shared != nil {
-		return p.shared.read()
+	if p.at.shared != nil {
+		return p.at.shared.read()
 	}
 	for {
 		switch phase := p.phase.Load(); phase &^ stateOf {
@@ -109,10 +108,10 @@ func (p *Permit) Result() Result {
 // tell emits one change that the settlement made.
 func (p *Permit) tell(c *Change) {
 	if c.From == c.To {
-		p.b.emitProbe(p.ctx, p.key(), true)
+		p.at.b.emitProbe(p.ctx, p.at.key, true)
 		return
 	}
-	p.b.emitChanged(p.ctx, p.key(), c)
+	p.at.b.emitChanged(p.ctx, p.at.key, c)
 }
 
 // announce emits what the admission of a probe changed. If a hook panics, the
@@ -125,16 +124,16 @@ func (p *Permit) announce(c *Change, changed bool) {
 		}
 	}()
 	if changed {
-		p.b.emitChanged(p.ctx, p.key(), c)
+		p.at.b.emitChanged(p.ctx, p.at.key, c)
 	}
-	p.b.emitProbe(p.ctx, p.key(), false)
+	p.at.b.emitProbe(p.ctx, p.at.key, false)
 	done = true
 }
 
 // Probe reports whether this is the probe of a half-open gate.
 func (p *Permit) Probe() bool {
-	if p.shared != nil {
-		return p.shared.grant.Lease != 0
+	if p.at.shared != nil {
+		return p.at.shared.grant.Lease != 0
 	}
 	return p.lease != 0
 }
@@ -146,13 +145,13 @@ func (p *Permit) Renew(ctx context.Context) bool {
 	if !p.Probe() {
 		return false
 	}
-	rules := p.b.params
-	if p.shared != nil {
-		rules.ProbeLease = p.shared.lease
-		ok, err := p.b.store.Renew(ctx, p.shared.key, p.shared.grant, rules)
+	rules := p.at.b.params
+	if p.at.shared != nil {
+		rules.ProbeLease = p.at.shared.lease
+		ok, err := p.at.b.store.Renew(ctx, p.at.key, p.at.shared.grant, rules)
 		return err == nil && ok
 	}
 	rules.ProbeLease = millis(int64(p.leaseMS))
-	_, a := p.cell.store.step(p.cell, Event{Verb: DoRenew, Grant: p.grant()}, &rules)
+	_, a := p.at.b.local.step(p.at.cell, Event{Verb: DoRenew, Grant: p.grant()}, &rules)
 	return a.OK
 }
