@@ -55,6 +55,11 @@
 // call gives back its tokens, its breaker permit and its connection, closes the
 // bodies, reports CallDone, and goes on with the identical panic value.
 //
+// # Streams
+//
+// [Client.Stream] opens Server-Sent Events; the comment of [Stream] is its
+// contract.
+//
 // # Inside http.Client
 //
 // Redirects and cookies are http.Client's. A chain of redirects is one call per

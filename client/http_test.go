@@ -11,6 +11,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -242,10 +243,15 @@ func TestARedirectChainIsOneCallPerHopAndOneClock(t *testing.T) {
 type closeCounter struct {
 	io.Reader
 	closed atomic.Int32
+	once   sync.Once
+	first  chan struct{} // if not nil, closed by the first Close
 }
 
 func (c *closeCounter) Close() error {
 	c.closed.Add(1)
+	if c.first != nil {
+		c.once.Do(func() { close(c.first) })
+	}
 	return nil
 }
 
@@ -258,7 +264,7 @@ func TestTheRequestBodyIsClosedExactlyOnce(t *testing.T) {
 		c := newClient(t, cfg)
 		var made []*closeCounter
 		fresh := func() (io.ReadCloser, error) {
-			b := &closeCounter{Reader: strings.NewReader("body")}
+			b := &closeCounter{Reader: strings.NewReader("body"), first: make(chan struct{})}
 			made = append(made, b)
 			return b, nil
 		}
@@ -287,6 +293,10 @@ func TestTheRequestBodyIsClosedExactlyOnce(t *testing.T) {
 		c.Close()
 		send(s.URL, context.Background(), true)
 		for i, b := range made {
+			select {
+			case <-b.first: // HTTP/2 closes it after RoundTrip has returned
+			case <-time.After(20 * time.Second):
+			}
 			if n := b.closed.Load(); n != 1 {
 				t.Errorf("body %d was closed %d times", i, n)
 			}

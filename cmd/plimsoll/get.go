@@ -19,6 +19,7 @@ type getOptions struct {
 	connections   bool
 	json          bool
 	timeout       time.Duration
+	stream        bool
 	ca, cert, key string
 }
 
@@ -29,6 +30,7 @@ func runGet(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	fs.BoolVar(&o.connections, "v", false, "show connection events too")
 	fs.BoolVar(&o.json, "json", false, "write the timeline as one JSON object a line")
 	fs.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit of one request, retries and body included; 0 for none")
+	fs.BoolVar(&o.stream, "stream", false, "read the answer as Server-Sent Events and go on after a lost connection; -timeout does not bound it")
 	fs.StringVar(&o.ca, "cacert", "", "`FILE` with the certificates (PEM) of the authorities to trust")
 	fs.StringVar(&o.cert, "cert", "", "`FILE` with the client certificate (PEM); needs -key")
 	fs.StringVar(&o.key, "key", "", "`FILE` with the client certificate's private key (PEM); needs -cert")
@@ -42,6 +44,8 @@ func runGet(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	switch {
 	case o.times < 1 || o.times > 100_000:
 		return usagef("-n is %d: use 1 to 100000", o.times)
+	case o.stream && o.times != 1:
+		return usagef("-n is %d and -stream is given: a stream is one request", o.times)
 	case o.timeout < 0:
 		return usagef("-timeout is %v: use 0 for none, or a positive duration", o.timeout)
 	case (o.cert == "") != (o.key == ""):
@@ -52,7 +56,7 @@ func runGet(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 		return usagef("%v", err)
 	}
 	timeline := newTimeline(stderr, o.json, o.connections)
-	c, err := client.New(client.Config{Name: "get", Timeout: o.timeout, Hooks: timeline.hooks(), NoTelemetry: true})
+	c, err := client.New(client.Config{Name: "get", Timeout: o.timeout, Hooks: timeline.hooks(), NoTelemetry: true, Stream: client.StreamConfig{Resume: true}})
 	if err != nil {
 		return err
 	}
@@ -61,6 +65,9 @@ func runGet(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 		if err := c.Reload(material); err != nil {
 			return usagef("%v", err)
 		}
+	}
+	if o.stream {
+		return getStream(ctx, c, u, stdout, stderr)
 	}
 	failed := false
 	for range o.times {

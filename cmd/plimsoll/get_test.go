@@ -38,6 +38,7 @@ func TestBadFlagsAndURLsAreExplainedWithStatusTwo(t *testing.T) {
 		{[]string{"get", "http://a.test/", "-n", "2"}, `argument "-n" is one too many: put flags before`},
 		{[]string{"get", "-frobnicate", "http://a.test/"}, "flag provided but not defined: -frobnicate"},
 		{[]string{"get", "-n", "0", "http://a.test/"}, "-n is 0: use 1 to"},
+		{[]string{"get", "-stream", "-n", "2", "http://a.test/"}, "-stream is given"},
 		{[]string{"get", "-n", "many", "http://a.test/"}, `invalid value "many"`},
 		{[]string{"get", "-timeout", "-1s", "http://a.test/"}, "-timeout is -1s"},
 		{[]string{"get", "-cert", "c.pem", "http://a.test/"}, `-cert is "c.pem" and -key is "": give both`},
@@ -166,5 +167,45 @@ func TestGetTrustsTheAuthorityThatItIsGiven(t *testing.T) {
 	}
 	if got := runIt(context.Background(), "get", "-cacert", file, s.URL); got.status != exitUsage || !strings.Contains(got.stderr, "RootCAs") {
 		t.Errorf("junk: %+v", got)
+	}
+}
+
+func TestGetFollowsAStreamAcrossALostConnection(t *testing.T) {
+	connections := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/gone":
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, "no such stream")
+			return
+		case "/cut":
+			connections++
+		}
+		switch after := r.Header.Get("Last-Event-ID"); {
+		case connections > 2:
+			w.WriteHeader(http.StatusNoContent) // that was all
+			return
+		case after == "1":
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "id: 2\nevent: last\ndata: two\ndata: lines\n\n")
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "id: 1\ndata: one\n\nid: 2\ndata: half")
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer s.Close()
+	got := runIt(context.Background(), "get", "-stream", s.URL+"/cut")
+	if got.status != exitOK || got.stdout != "id: 1\ndata: one\n\nid: 2\nevent: last\ndata: two\ndata: lines\n\n" {
+		t.Errorf("%+v", got)
+	}
+	for _, want := range []string{"StreamOpened", "RetryArmed", "reconnects=1", "StreamClosed"} {
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("%q is missing in\n%s", want, got.stderr)
+		}
+	}
+	if got := runIt(context.Background(), "get", "-stream", s.URL+"/gone"); got.status != exitFailed || got.stdout != "no such stream" || !strings.Contains(got.stderr, "404") {
+		t.Errorf("refused: %+v", got)
 	}
 }
