@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 )
@@ -79,8 +78,14 @@ func (t *Transport) multiplexes(scheme string) bool {
 	return p.UnencryptedHTTP2() && !p.HTTP1()
 }
 
-// privateBase returns the transport that dials connections of flavour f.
-func (t *Transport) privateBase(f flavour) *http.Transport {
+// variant tells the private bases apart.
+type variant struct {
+	flavour  flavour
+	tlsProxy bool // the first hop is an HTTPS proxy
+}
+
+// privateBase returns the transport of variant v.
+func (t *Transport) privateBase(v variant) *http.Transport {
 	b := t.base
 	from := settings{
 		tls: b.TLSClientConfig, http2: b.HTTP2, protocols: t.protocols(), dialsTLS: b.DialTLSContext != nil || b.DialTLS != nil,
@@ -90,19 +95,22 @@ func (t *Transport) privateBase(f flavour) *http.Transport {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p := t.private[f]; p != nil && p.from == from {
+	if p := t.private[v]; p != nil && p.from == from {
 		return p.Transport
 	}
-	p := &privateBase{t.newPrivate(from, f), from}
-	t.private[f] = p
+	p := &privateBase{t.newPrivate(from, v), from}
+	if t.private == nil {
+		t.private = make(map[variant]*privateBase)
+	}
+	t.private[v] = p
 	return p.Transport
 }
 
 // newPrivate makes a private base. Its limits are unset: they are the pool's,
 // and a client connection would trip over them.
-func (t *Transport) newPrivate(from settings, f flavour) *http.Transport {
+func (t *Transport) newPrivate(from settings, v variant) *http.Transport {
 	protocols := from.protocols
-	if f == onlyHTTP1 {
+	if v.flavour == onlyHTTP1 {
 		protocols = http.Protocols{}
 		protocols.SetHTTP1(true)
 	}
@@ -128,8 +136,11 @@ func (t *Transport) newPrivate(from settings, f flavour) *http.Transport {
 			p.TLSClientConfig.NextProtos = slices.DeleteFunc(slices.Clone(p.TLSClientConfig.NextProtos), func(s string) bool { return s == "h2" })
 		}
 	}
-	if from.dialsTLS {
+	switch {
+	case from.dialsTLS:
 		p.DialTLSContext = t.dialTLSSocket
+	case v.tlsProxy:
+		p.DialTLSContext = t.dialTLSProxy
 	}
 	return p
 }
@@ -210,38 +221,4 @@ func (d *dialing) socket(nc net.Conn) net.Conn {
 	d.c.nc = nc
 	d.c.raw = &rawConn{Conn: nc, c: d.c}
 	return d.c.raw
-}
-
-// proxyOfDial is the private base's Proxy. The request that it is asked about
-// is made up: the answer was found with the real one before the dial.
-func (t *Transport) proxyOfDial(req *http.Request) (*url.URL, error) {
-	return dialingFrom(req.Context()).proxy, nil
-}
-
-func (t *Transport) onProxyConnectResponse(ctx context.Context, proxy *url.URL, req *http.Request, resp *http.Response) error {
-	if f := t.base.OnProxyConnectResponse; f != nil {
-		return f(ctx, proxy, req, resp)
-	}
-	return nil
-}
-
-func (t *Transport) proxyConnectHeader(ctx context.Context, proxy *url.URL, target string) (http.Header, error) {
-	if f := t.base.GetProxyConnectHeader; f != nil {
-		return f(ctx, proxy, target)
-	}
-	return t.base.ProxyConnectHeader, nil
-}
-
-// proxyOrigin returns scheme://host:port of a proxy's URL, without its
-// credentials.
-func proxyOrigin(proxy string) string {
-	u, err := url.Parse(proxy)
-	if err != nil {
-		return "proxy"
-	}
-	e := endpointOf(u)
-	if e.scheme == "" {
-		e.scheme = "http"
-	}
-	return e.origin()
 }

@@ -84,7 +84,7 @@ func (t *Transport) dial(d *dialing) {
 	}()
 	began := time.Now()
 	c := d.c
-	cc, err := t.privateBase(c.flavour).NewClientConn(httptrace.WithClientTrace(d.ctx, d.trace()), d.to.scheme, d.to.addr())
+	cc, err := t.privateBase(variant{c.flavour, d.proxy != nil && d.proxy.Scheme == "https"}).NewClientConn(httptrace.WithClientTrace(d.ctx, d.trace()), d.to.scheme, d.to.addr())
 	over = true
 	if err != nil {
 		err = d.explain(err)

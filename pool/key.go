@@ -103,11 +103,6 @@ func punycode(host string) string {
 	return ascii
 }
 
-// proxied reports whether connections through proxy for scheme serve any host.
-func proxied(proxy *url.URL, scheme string) bool {
-	return proxy != nil && scheme == "http" && (proxy.Scheme == "http" || proxy.Scheme == "https" || proxy.Scheme == "")
-}
-
 // upgrades reports whether req asks to switch its connection to another
 // protocol (RFC 9110, section 7.8).
 func upgrades(req *http.Request) bool {

@@ -22,18 +22,18 @@ type Transport struct {
 	// InFlight). Under mu nothing of an HTTP/1 client connection but Err is
 	// called, no socket is closed, and no code of the user runs.
 	mu       sync.Mutex
-	groups   map[key]*group  // guarded by mu; a group without sockets, waiters and users is deleted
-	lru      conn            // guarded by mu; ring of idle connections: lru.newer is the oldest, lru.older the latest
-	idles    int             // guarded by mu; length of the ring
-	janitor  *time.Timer     // guarded by mu; nil before the first idle connection that can expire
-	wakeAt   time.Time       // guarded by mu; when the janitor runs next; zero: not armed
-	place    uint64          // guarded by mu; last place in a queue that was given out
-	inflight int             // guarded by mu; requests from their first acquisition to their body's end
-	state    lifecycle       // guarded by mu
-	drained  chan struct{}   // guarded by mu; closed when inflight is 0 and state is not open; nil before Shutdown
-	noPark   bool            // guarded by mu; CloseIdleConnections was called and nothing was asked for since
-	lost     OriginStats     // guarded by mu; counters of deleted groups
-	private  [2]*privateBase // guarded by mu; by flavour; rebuilt when the base's fields changed
+	groups   map[key]*group           // guarded by mu; a group without sockets, waiters and users is deleted
+	lru      conn                     // guarded by mu; ring of idle connections: lru.newer is the oldest, lru.older the latest
+	idles    int                      // guarded by mu; length of the ring
+	janitor  *time.Timer              // guarded by mu; nil before the first idle connection that can expire
+	wakeAt   time.Time                // guarded by mu; when the janitor runs next; zero: not armed
+	place    uint64                   // guarded by mu; last place in a queue that was given out
+	inflight int                      // guarded by mu; requests from their first acquisition to their body's end
+	state    lifecycle                // guarded by mu
+	drained  chan struct{}            // guarded by mu; closed when inflight is 0 and state is not open; nil before Shutdown
+	noPark   bool                     // guarded by mu; CloseIdleConnections was called and nothing was asked for since
+	lost     OriginStats              // guarded by mu; counters of deleted groups
+	private  map[variant]*privateBase // guarded by mu; made anew when the base's fields changed
 }
 
 // lifecycle is the state of a whole pool. It only moves forward.
