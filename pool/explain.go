@@ -41,7 +41,8 @@ func (s *sending) explain(op string, err error) error {
 	}
 	return &TLSTransportError{
 		Op: op, Origin: s.endpoint().origin(), Err: err,
-		Truncated: ks&kindTruncated != 0 || errors.Is(failure, errTruncated),
+		// After a reset was told once, a socket may read as ended.
+		Truncated: ks&kindTruncated != 0 || ks&kindReset == 0 && errors.Is(failure, errTruncated),
 	}
 }
 
