@@ -63,9 +63,14 @@ func (t *Transport) protocols() http.Protocols {
 	case b.TLSClientConfig != nil:
 		p.SetHTTP2(slices.Contains(b.TLSClientConfig.NextProtos, "h2"))
 	default:
-		p.SetHTTP2(b.Dial == nil && b.DialContext == nil && b.DialTLS == nil && b.DialTLSContext == nil)
+		p.SetHTTP2(b.Dial == nil && b.DialContext == nil && !t.dialsTLS()) //nolint:staticcheck // a base may still use Dial
 	}
 	return p
+}
+
+// dialsTLS reports whether the base makes its own TLS connections.
+func (t *Transport) dialsTLS() bool {
+	return t.base.DialTLSContext != nil || t.base.DialTLS != nil //nolint:staticcheck // a base may still use it
 }
 
 // multiplexes reports whether connections of a scheme may speak HTTP/2: for
@@ -88,7 +93,7 @@ type variant struct {
 func (t *Transport) privateBase(v variant) *http.Transport {
 	b := t.base
 	from := settings{
-		tls: b.TLSClientConfig, http2: b.HTTP2, protocols: t.protocols(), dialsTLS: b.DialTLSContext != nil || b.DialTLS != nil,
+		tls: b.TLSClientConfig, http2: b.HTTP2, protocols: t.protocols(), dialsTLS: t.dialsTLS(),
 		disableKeepAlives: b.DisableKeepAlives, disableCompression: b.DisableCompression,
 		handshake: b.TLSHandshakeTimeout, header: b.ResponseHeaderTimeout, expect: b.ExpectContinueTimeout,
 		maxHeader: b.MaxResponseHeaderBytes, writeBufferSize: b.WriteBufferSize, readBufferSize: b.ReadBufferSize,
@@ -176,8 +181,8 @@ func (t *Transport) dialSocket(ctx context.Context, network, addr string) (net.C
 	switch b := t.base; {
 	case b.DialContext != nil:
 		nc, err = b.DialContext(ctx, network, addr)
-	case b.Dial != nil:
-		nc, err = b.Dial(network, addr)
+	case b.Dial != nil: //nolint:staticcheck // a base may still use it
+		nc, err = b.Dial(network, addr) //nolint:staticcheck // as above
 	default:
 		nc, err = new(net.Dialer).DialContext(ctx, network, addr)
 	}
@@ -200,7 +205,7 @@ func (t *Transport) dialTLSSocket(ctx context.Context, network, addr string) (ne
 	if b := t.base; b.DialTLSContext != nil {
 		nc, err = b.DialTLSContext(ctx, network, addr)
 	} else {
-		nc, err = b.DialTLS(network, addr)
+		nc, err = b.DialTLS(network, addr) //nolint:staticcheck // a base may still use it
 	}
 	if err == nil && nc == nil {
 		err = errors.New("pool: Config.Base's TLS dial function returned (nil, nil)")

@@ -22,7 +22,7 @@ func benchServer(b *testing.B, protocol string) *http.Transport {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "ok")
 	}))
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // of connections that nobody needs any more
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // it would tell of connections that nobody needs any more
 	srv.Listener.Close()
 	srv.Listener = ln
 	switch protocol {

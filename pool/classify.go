@@ -133,7 +133,7 @@ func kindOf(err error) kind {
 		return kindDNS | timeoutKind(e)
 	case syscall.Errno:
 		return errnoKind(e) | timeoutKind(e)
-	case *http.ProtocolError, textproto.ProtocolError:
+	case *http.ProtocolError, textproto.ProtocolError: //nolint:staticcheck // net/http returns some still
 		return kindProtocol
 	}
 	if code, fromPeer, ok := streamErrorOf(err); ok {
@@ -159,8 +159,7 @@ func timeoutKind(err error) kind {
 func isTimeout(err error) bool { return kindsOf(err)&kindTimeout != 0 }
 
 func errnoKind(e syscall.Errno) kind {
-	switch {
-	case isReset(e):
+	if isReset(e) {
 		return kindReset
 	}
 	return 0
@@ -218,7 +217,7 @@ func streamErrorOf(err error) (code uint32, fromPeer, ok bool) {
 	if t.Kind() != reflect.Struct || t.Name() != "StreamError" || t.PkgPath() != "golang.org/x/net/http2" {
 		return 0, false, false
 	}
-	cause, _ := v.FieldByName("Cause").Interface().(error)
+	cause, _ := reflect.TypeAssert[error](v.FieldByName("Cause"))
 	return uint32(v.FieldByName("Code").Uint()), isFromPeer(cause), true
 }
 

@@ -176,7 +176,7 @@ func (t *Transport) dialled(d *dialing, cc *http.ClientConn) {
 		if announce {
 			t.openedIdle(c)
 		}
-		drop.emit(nil, hooks{t: t}, nil)
+		drop.emit(context.Background(), hooks{t: t}, nil)
 	})
 }
 

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -58,7 +59,7 @@ func (x *exchange) run() (*http.Response, error) {
 			return x.fail(err)
 		}
 		if err := x.acquire(); err != nil {
-			if err == ErrClosed && x.lastErr != nil {
+			if x.lastErr != nil && errors.Is(err, ErrClosed) {
 				err = x.lastErr // says more
 			}
 			return x.fail(err)
@@ -77,8 +78,8 @@ func (x *exchange) run() (*http.Response, error) {
 // resolve finds the key of the request's connections.
 func (x *exchange) resolve() error {
 	x.body.of(x.req)
-	if x.req.Cancel != nil {
-		x.ctx, x.legacy = withCancel(x.ctx, x.req.Cancel)
+	if cancel := x.req.Cancel; cancel != nil { //nolint:staticcheck // http.Client.Timeout sets it
+		x.ctx, x.legacy = withCancel(x.ctx, cancel)
 	}
 	x.trace = httptrace.ContextClientTrace(x.ctx)
 	u := x.req.URL

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/internal/faultserver"
@@ -243,9 +242,6 @@ func of[E any](l *eventLog) (es []E) {
 	}
 	return es
 }
-
-// eventually is how long tests on real sockets wait for an event at most.
-const eventually = 10 * time.Second
 
 // enqueue puts a request into the queue that has not looked yet what came of
 // it.

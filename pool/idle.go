@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -37,8 +38,8 @@ func (t *Transport) takeIdle(g *group, f flavour, now time.Time, drop *closing) 
 			}
 		}
 	}
-	for i := len(g.idle) - 1; i >= 0; i-- {
-		if c := g.idle[i]; t.weed(c, now, drop) == alive && g.fits(c, f) {
+	for _, c := range slices.Backward(g.idle) { // weed deletes behind it
+		if t.weed(c, now, drop) == alive && g.fits(c, f) {
 			return c
 		}
 	}
@@ -180,5 +181,5 @@ func (t *Transport) sweep() {
 	t.mu.Unlock()
 
 	drop.close()
-	t.background(func() { drop.emit(nil, hooks{t: t}, nil) })
+	t.background(func() { drop.emit(context.Background(), hooks{t: t}, nil) })
 }

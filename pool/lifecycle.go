@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"slices"
 
 	"github.com/plimsoll-http/plimsoll/events"
 )
@@ -21,8 +22,8 @@ func (t *Transport) CloseIdleConnections() {
 // nobody waits for. Transport.mu is held.
 func (t *Transport) dropIdle() (drop closing, dials []*dialing) {
 	for _, g := range t.groups {
-		for i := len(g.conns) - 1; i >= 0; i-- {
-			if c := g.conns[i]; c.uses == 0 {
+		for _, c := range slices.Backward(g.conns) { // retire deletes behind it
+			if c.uses == 0 {
 				c.retire(events.ConnShutdown)
 				drop.add(c)
 			}
@@ -89,8 +90,7 @@ func (t *Transport) Close() error {
 			w.fail(ErrClosed)
 		}
 		dials = append(dials, g.dials...)
-		for i := len(g.conns) - 1; i >= 0; i-- {
-			c := g.conns[i]
+		for _, c := range slices.Backward(g.conns) {
 			c.retire(events.ConnShutdown)
 			if c.uses == 0 {
 				drop.add(c)

@@ -99,7 +99,7 @@ func (r *rawConn) fail(err error) {
 	if r.closed.Load() {
 		return
 	}
-	if t, ok := err.(net.Error); ok && t.Timeout() {
+	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
 		return // a deadline says nothing about the peer
 	}
 	r.failure.CompareAndSwap(nil, &err)

@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
@@ -139,14 +141,14 @@ func (t *Transport) foundDead(g *group) {
 	now := time.Now()
 	t.mu.Lock()
 	g.count.Stale++
-	for i := len(g.conns) - 1; i >= 0; i-- {
-		if c := g.conns[i]; c.idle {
+	for _, c := range slices.Backward(g.conns) { // weed deletes behind it
+		if c.idle {
 			t.weed(c, now, &drop)
 		}
 	}
 	t.mu.Unlock()
 	drop.close()
-	drop.emit(nil, hooks{t: t}, nil)
+	drop.emit(context.Background(), hooks{t: t}, nil)
 }
 
 func (t *Transport) recovered(g *group) {

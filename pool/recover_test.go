@@ -170,8 +170,7 @@ func TestWithoutRecoveriesTheFirstDeadConnectionIsTheError(t *testing.T) {
 		w.park(1)
 		w.srv.RaceIdle(faultserver.RST)
 		_, err := w.do("GET", "/x", "")
-		var stale *StaleConnError
-		if !errors.As(err, &stale) {
+		if _, ok := errors.AsType[*StaleConnError](err); !ok {
 			t.Errorf("got %v", err)
 		}
 	})

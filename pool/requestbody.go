@@ -122,11 +122,7 @@ var (
 // in memory together with the header, and lets the socket read from a file.
 // The former cannot fail and need no Close, the latter survives a second one.
 func passesThrough(rc io.ReadCloser) bool {
-	switch rc.(type) {
-	case *os.File:
-		return true
-	}
-	if rc == http.NoBody {
+	if _, file := rc.(*os.File); file || rc == http.NoBody {
 		return true
 	}
 	if t := reflect.TypeOf(rc); t != nopCloser && t != nopCloserWriterTo {

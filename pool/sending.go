@@ -110,7 +110,7 @@ func (x *exchange) send() (*http.Response, error) {
 	req := x.req.WithContext(s)
 	req.Body = x.body.next()
 	if x.legacy != nil {
-		req.Cancel = nil // it is in the context
+		req.Cancel = nil //nolint:staticcheck // it is in the context
 	}
 	x.before = c.written()
 	resp, err := c.cc.RoundTrip(req)

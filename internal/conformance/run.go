@@ -141,8 +141,8 @@ func (r *runner) execOnce(names []string, timeout time.Duration, flags ...string
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout+10*time.Second)
 	defer cancel()
-	args := append(flags, "-test.v", "-test.timeout", timeout.String(), "-test.run", "^("+strings.Join(names, "|")+")$")
-	cmd := exec.CommandContext(ctx, r.build.binary, args...)
+	args := []string{"-test.v", "-test.timeout", timeout.String(), "-test.run", "^(" + strings.Join(names, "|") + ")$"}
+	cmd := exec.CommandContext(ctx, r.build.binary, append(args, flags...)...)
 	cmd.Dir = filepath.Join(r.build.goroot, "src", "net", "http") // for testdata
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
