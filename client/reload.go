@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -119,9 +120,13 @@ func (t *Transport) reloadedLocked(m TLSMaterial) (*http.Transport, material, er
 		cfg = t.template.TLSClientConfig.Clone()
 	}
 	if m.RootCAs != nil {
+		certs, err := certificates("RootCAs", m.RootCAs)
+		if err != nil {
+			return nil, material{}, err
+		}
 		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(m.RootCAs) {
-			return nil, material{}, errors.New("client: Reload: TLSMaterial.RootCAs holds no certificate: give PEM with at least one CERTIFICATE block")
+		for _, cert := range certs {
+			cfg.RootCAs.AddCert(cert)
 		}
 	}
 	pair := t.material
@@ -138,7 +143,7 @@ func (t *Transport) reloadedLocked(m TLSMaterial) (*http.Transport, material, er
 		case pair.key == nil:
 			return nil, material{}, errors.New("client: Reload: TLSMaterial.Cert is set and there is no key for it: set Key too")
 		}
-		if err := checkCertificates(pair.cert); err != nil {
+		if _, err := certificates("Cert", pair.cert); err != nil {
 			return nil, material{}, err
 		}
 		cert, err := tls.X509KeyPair(pair.cert, pair.key)
@@ -152,25 +157,32 @@ func (t *Transport) reloadedLocked(m TLSMaterial) (*http.Transport, material, er
 	return next, pair, nil
 }
 
-// checkCertificates tells a broken certificate from a broken key.
-func checkCertificates(pemData []byte) error {
-	found := false
+// certificates parses every certificate of a part of TLSMaterial. It takes
+// neither a broken one among good ones nor a file that was cut short.
+func certificates(part string, pemData []byte) ([]*x509.Certificate, error) {
+	var certs []*x509.Certificate
+	blocks := 0
 	for rest := pemData; ; {
 		var block *pem.Block
 		block, rest = pem.Decode(rest)
 		if block == nil {
 			break
 		}
+		blocks++
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
-		found = true
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return fmt.Errorf("client: Reload: TLSMaterial.Cert: %w", err)
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("client: Reload: TLSMaterial.%s: certificate %d: %w", part, len(certs)+1, err)
 		}
+		certs = append(certs, cert)
 	}
-	if !found {
-		return errors.New("client: Reload: TLSMaterial.Cert holds no certificate: give PEM with a CERTIFICATE block")
+	if begun := bytes.Count(pemData, []byte("-----BEGIN ")); begun != blocks {
+		return nil, fmt.Errorf("client: Reload: TLSMaterial.%s begins %d PEM blocks of which %d can be read: give all of it", part, begun, blocks)
 	}
-	return nil
+	if len(certs) == 0 {
+		return nil, fmt.Errorf("client: Reload: TLSMaterial.%s holds no certificate: give PEM with at least one CERTIFICATE block", part)
+	}
+	return certs, nil
 }

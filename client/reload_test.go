@@ -17,6 +17,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -180,6 +181,10 @@ func TestABrokenReloadChangesNothingAndSaysWhichPart(t *testing.T) {
 		{"TLSMaterial is empty", TLSMaterial{}},
 		{"RootCAs", TLSMaterial{RootCAs: []byte("nothing")}},
 		{"RootCAs", TLSMaterial{RootCAs: second.key}},
+		{"RootCAs: certificate 2", TLSMaterial{RootCAs: slices.Concat(ca.cert, junk)}},
+		{"RootCAs: certificate 1", TLSMaterial{RootCAs: slices.Concat(junk, ca.cert)}},
+		{"RootCAs begins 2 PEM blocks of which 1", TLSMaterial{RootCAs: slices.Concat(ca.cert, ca.cert[:len(ca.cert)/2])}},
+		{"Cert: certificate 2", TLSMaterial{Cert: slices.Concat(second.cert, junk), Key: second.key}},
 		{"Cert", TLSMaterial{Cert: []byte("nothing"), Key: second.key}},
 		{"Cert", TLSMaterial{Cert: junk, Key: second.key}},
 		{"Key", TLSMaterial{Cert: second.cert, Key: []byte("nothing")}},
@@ -200,8 +205,8 @@ func TestABrokenReloadChangesNothingAndSaysWhichPart(t *testing.T) {
 	if got := c.Stats().Generation; got != 2 {
 		t.Errorf("generation %d, want 2", got)
 	}
-	if err := c.Reload(TLSMaterial{RootCAs: ca.cert}); err != nil {
-		t.Fatal(err)
+	if err := c.Reload(TLSMaterial{RootCAs: slices.Concat([]byte("# the authority\n"), ca.cert, second.key)}); err != nil {
+		t.Fatal(err) // text and other blocks do no harm
 	}
 	if got := get(); got != "first" {
 		t.Errorf("served %q: nil must keep the current certificate", got)
