@@ -38,7 +38,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if b.limit > 0 && int64(len(p)) > b.left+1 {
+	if b.limit > 0 && int64(len(p))-1 > b.left {
 		p = p[:b.left+1]
 	}
 	n, err := b.read(p)

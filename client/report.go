@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
@@ -63,7 +64,7 @@ type Error struct {
 
 // Error gives the cause, the number of attempts, and why there were no more.
 func (e *Error) Error() string {
-	s := fmt.Sprintf("client: %v (attempts %d", e.Err, e.Attempts)
+	s := fmt.Sprintf("client: %s (attempts %d", strings.TrimPrefix(fmt.Sprint(e.Err), "client: "), e.Attempts)
 	if e.Recoveries > 0 {
 		s += fmt.Sprintf(", recoveries %d", e.Recoveries)
 	}

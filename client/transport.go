@@ -170,7 +170,7 @@ func (c *call) enter() error {
 		return errors.New("client: Request.URL is nil: set one, as http.NewRequest does")
 	case req.URL.Scheme != "http" && req.URL.Scheme != "https" && c.t.cfg.Base == nil:
 		return fmt.Errorf("client: Request.URL has scheme %q: use http or https", req.URL.Scheme)
-	case req.URL.Host == "":
+	case req.URL.Host == "" && c.t.cfg.Base == nil:
 		return errors.New("client: Request.URL has no host: use an absolute URL")
 	}
 	partition := ""
