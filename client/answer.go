@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/plimsoll-http/plimsoll/breaker"
@@ -39,17 +40,49 @@ func (c *call) answer(resp *http.Response) (*http.Response, error) {
 // deliver makes the body's end the call's end, or ends the call where there is
 // no body.
 func (c *call) deliver(resp *http.Response, outcome events.Outcome, class events.ErrorClass) (*http.Response, error) {
-	c.resp = nil
+	c.resp = resp // until nothing can panic any more
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
 		// The stream belongs to the caller, and its context with it.
 		c.finishOpen(outcome, resp.StatusCode, class)
+		resp.Body = c.upgraded(resp.Body)
 	case hasResponseBody(c.req, resp):
 		resp.Body = &callBody{ReadCloser: resp.Body, call: c, outcome: outcome, status: resp.StatusCode, class: class, sized: resp.ContentLength >= 0}
 	default:
 		c.finish(outcome, resp.StatusCode, class)
 	}
+	c.resp = nil
 	return resp, nil
+}
+
+// upgradedBody is the stream of a 101 response. The contexts that the call made
+// end with it.
+type upgradedBody struct {
+	io.ReadWriteCloser
+	call *call
+}
+
+// upgraded wraps the stream of a 101 response where something must end with it.
+func (c *call) upgraded(body io.ReadCloser) io.ReadCloser {
+	rwc, ok := body.(io.ReadWriteCloser)
+	if !ok || c.cancel == nil && (c.attempt == nil || c.attempt.cancel == nil) {
+		return body
+	}
+	return &upgradedBody{rwc, c}
+}
+
+// CloseWrite ends the writing half where the stream can do that.
+func (b *upgradedBody) CloseWrite() error {
+	if w, ok := b.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return fmt.Errorf("client: CloseWrite: %w", http.ErrNotSupported)
+}
+
+// Close closes the connection.
+func (b *upgradedBody) Close() error {
+	defer b.call.release()
+	return b.ReadWriteCloser.Close()
 }
 
 // fail ends RoundTrip with an error.

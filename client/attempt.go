@@ -37,6 +37,13 @@ func (a *attempt) Value(key any) any {
 	return a.Context.Value(key)
 }
 
+// release ends the attempt's own context.
+func (a *attempt) release() {
+	if a.cancel != nil {
+		a.cancel(errCallOver)
+	}
+}
+
 // result is how an attempt ended: with a response or an error.
 type result struct {
 	resp    *http.Response
@@ -67,6 +74,9 @@ func (r *result) throttled() bool {
 func (c *call) send(a *attempt, n int, body io.ReadCloser) result {
 	a.number, a.resend = n, c.resent+c.sends
 	a.Context = c
+	if before := c.attempt; before != nil {
+		before.release()
+	}
 	c.attempt = a
 	req := c.attemptRequest(a, body)
 	c.report.Attempts++
@@ -128,7 +138,9 @@ func (c *call) nextBody() (io.ReadCloser, error) {
 		return c.req.Body, nil
 	}
 	if c.body != nil {
-		c.body.revoke(c.Done())
+		if !c.body.revoke(c.Done(), c.remaining()) {
+			return nil, errBodyBusy
+		}
 		c.body = nil
 	}
 	body, err := c.req.GetBody()
@@ -154,13 +166,14 @@ func (c *call) received(a *attempt, req *http.Request, resp *http.Response, err 
 		r.resp = nil
 	case err == nil && resp == nil:
 		r.err = fmt.Errorf("client: Config.Base (%T) returned neither a response nor an error", c.base)
-	case resp != nil && c.over() != nil:
-		// Too late for the caller, and proof of nothing: a server that is told
-		// by close_notify that the client leaves may answer for that reason.
+	case resp != nil && (timedOut || c.over() != nil):
+		// Too late for the caller, with a body that is cut off, and proof of
+		// nothing: a server that is told by close_notify that the client leaves
+		// may answer for that reason.
 		if resp.Body != nil {
 			resp.Body.Close()
 		}
-		r.resp, r.err = nil, c.over()
+		r.resp, r.err = nil, errLateResponse
 	case resp != nil:
 		if resp.Body == nil {
 			resp.Body = http.NoBody
@@ -177,8 +190,8 @@ func (c *call) received(a *attempt, req *http.Request, resp *http.Response, err 
 		c.guardResponse(a, resp)
 	}
 	c.emitAttemptDone(a, r.status(), r.class)
-	if r.err != nil && a.cancel != nil {
-		a.cancel(errCallOver)
+	if r.err != nil {
+		a.release()
 	}
 	return r
 }
@@ -205,6 +218,9 @@ func (c *call) classify(a *attempt, r *result, timedOut bool) {
 		r.class = pool.ClassOf(r.err)
 		r.timeout = r.class == events.ClassTimeout
 		r.unsent = a.conn.NothingWritten || pool.Unprocessed(r.err)
+		if errors.Is(r.err, pool.ErrClosed) {
+			r.err = fmt.Errorf("%w: %w", ErrClosed, r.err)
+		}
 		r.dropped = c.stream != nil && c.stream.redials(r.class)
 	}
 }

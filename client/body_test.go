@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -44,6 +45,59 @@ func TestMaxResponseBytesDeliversUpToTheCap(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheLargestCapIsNoCap(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{MaxResponseBytes: math.MaxInt64}, statuses("200"))
+		if _, body, err := r.get(); err != nil || body != "body of 200" {
+			t.Errorf("%q, %v", body, err)
+		}
+	})
+}
+
+func TestTheDrainIsPartOfTheWait(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		calls := 0
+		r := newRig(t, Config{MaxTotalRetryDuration: 2*time.Second + drainTime/2}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if calls++; calls == 1 {
+				w.Header().Set("Retry-After", "2")
+				w.WriteHeader(503)
+				w.(http.Flusher).Flush()
+				<-req.Context().Done() // its body takes longer than is waited for
+			}
+		}))
+		start := time.Now()
+		resp, _, err := r.get()
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatalf("got %v, %v", resp, err)
+		}
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("took %v, want 2s", took)
+		}
+		if report, _ := ReportOf(resp); report.Backoff != 2*time.Second {
+			t.Errorf("report %+v", report)
+		}
+	})
+}
+
+func TestTheDrainDoesNotOutlastTheTotalRetryTime(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{MaxTotalRetryDuration: drainTime / 5, Retry: RetryPolicy{BaseDelay: 1, MaxDelay: 1}}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			w.WriteHeader(503)
+			w.(http.Flusher).Flush()
+			<-req.Context().Done()
+		}))
+		start := time.Now()
+		_, _, err := r.get()
+		if report, _ := ReportOfError(err); report.Skipped != events.SkipDeadline {
+			t.Errorf("error %v", err)
+		}
+		if took := time.Since(start); took != drainTime/5 {
+			t.Errorf("took %v, want %v", took, drainTime/5)
+		}
+		balanced(t, r)
+	})
 }
 
 func TestBodyIdleTimeoutEndsASilentBodyAndNoOther(t *testing.T) {

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -82,6 +81,7 @@ func (c *call) Value(key any) any {
 var (
 	errRequestCanceled = errors.New("client: request canceled through Request.Cancel")
 	errCallOver        = errors.New("client: the call is over")
+	errLateResponse    = errors.New("client: the response came too late") // replaced by what ended the wait for it
 )
 
 // begin prepares the call: identity, policy, clock, cancellation, CallStarted.
@@ -155,10 +155,19 @@ func overError(ctx context.Context) error {
 		if errors.Is(cause, context.DeadlineExceeded) {
 			return cause
 		}
-		return fmt.Errorf("%w: %w", err, cause)
+		return &causedError{err, cause}
 	}
 	return err
 }
+
+// causedError is a context's error with the cause that its owner gave.
+type causedError struct{ err, cause error }
+
+func (e *causedError) Error() string   { return e.err.Error() + ": " + e.cause.Error() }
+func (e *causedError) Unwrap() []error { return []error{e.err, e.cause} }
+
+// Timeout is what *url.Error asks of the error directly inside it.
+func (e *causedError) Timeout() bool { return errors.Is(e.err, context.DeadlineExceeded) }
 
 // retire gives back everything that the call still holds. It runs on every
 // exit; on the ordinary ones nothing is left to give back.
@@ -190,6 +199,7 @@ func (c *call) closeRequestBody() {
 // that panics meanwhile cannot hide the first panic.
 func (c *call) abort() {
 	defer func() { _ = recover() }()
+	defer c.release() // CallDone may be what panicked
 	defer c.finish(events.OutcomeEscaped, 0, events.ClassOther)
 	defer func() { _ = recover() }()
 	defer c.attemptAborted()
@@ -203,13 +213,19 @@ func (c *call) finish(outcome events.Outcome, status int, class events.ErrorClas
 	if c.ended.Load() {
 		return
 	}
-	if c.cancel != nil {
-		defer c.cancel(errCallOver)
-	}
-	if a := c.attempt; a != nil && a.cancel != nil {
-		defer a.cancel(errCallOver)
-	}
+	defer c.release()
 	c.finishOpen(outcome, status, class)
+}
+
+// release ends the contexts that the call made, so that those of the caller
+// forget them.
+func (c *call) release() {
+	if c.cancel != nil {
+		c.cancel(errCallOver)
+	}
+	if a := c.attempt; a != nil {
+		a.release()
+	}
 }
 
 // finishOpen is finish for a call whose connection lives on as a stream: the

@@ -23,9 +23,9 @@ type drained struct {
 
 // drain empties and closes the body of the response in hand, whose connection
 // is then free for others while this call waits. If the body was read to its
-// end, the response stays whole: its body is what was read. Otherwise false is
-// returned and the response must not reach the caller.
-func (c *call) drain(resp *http.Response) bool {
+// end within most, the response stays whole: its body is what was read.
+// Otherwise false is returned and the response must not reach the caller.
+func (c *call) drain(resp *http.Response, most time.Duration) bool {
 	body := resp.Body
 	if jar := c.t.cfg.Jar; jar != nil {
 		if cookies := resp.Cookies(); len(cookies) > 0 {
@@ -42,7 +42,7 @@ func (c *call) drain(resp *http.Response) bool {
 		data, err := io.ReadAll(io.LimitReader(body, drainBytes+1))
 		result <- drained{data, err == nil && len(data) <= drainBytes}
 	}()
-	timer := time.NewTimer(drainTime)
+	timer := time.NewTimer(most)
 	defer timer.Stop()
 	var d drained
 	select {

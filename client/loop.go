@@ -27,6 +27,9 @@ func (c *call) run(first *attempt) (*http.Response, error) {
 			return c.give(*r)
 		}
 	} else {
+		if err := c.over(); err != nil {
+			return c.reject(err) // nothing is sent, and the breaker learns nothing
+		}
 		if err := c.awaitThrottle(); err != nil {
 			return c.reject(err)
 		}
@@ -150,31 +153,32 @@ func (c *call) reserve(r *result, n int, gate breaker.Result) (wait, bool) {
 // there, the breaker admits it. Otherwise the tokens go back and r is what the
 // caller gets.
 func (c *call) pause(r *result, n int, w wait) (io.ReadCloser, bool) {
-	if resp := c.resp; resp != nil && !c.drain(resp) {
+	started := time.Now() // the drain is part of the wait
+	if resp := c.resp; resp != nil && !c.drain(resp, min(drainTime, c.remaining())) {
 		r.lost = true
 	}
-	started := time.Now()
-	err := c.sleep(w.delay)
+	err := c.sleep(w.delay - time.Since(started))
 	c.report.Backoff += time.Since(started)
 	if w.truncated {
 		c.forget = true // whatever the server said, this call goes now
 	}
 	switch {
 	case err != nil:
-		c.settleCanceled()
-		over := result{err: err, class: classOver(err)}
-		if over.class == events.ClassTimeout {
-			c.skip(r, n, skipped{reason: events.SkipDeadline, delay: w.delay})
-		}
-		c.dropResponse()
-		*r = over
+		c.cutShort(r, n, w, err)
 		return nil, false
 	case !w.truncated && !c.allows(0):
 		c.unlaunched(r, n, skipped{reason: events.SkipDeadline, delay: w.delay})
 		return nil, false
+	case !c.t.retries.Load(): // switched off meanwhile
+		c.unlaunched(r, n, skipped{reason: events.SkipDisabled})
+		return nil, false
 	}
 	body, err := c.nextBody()
-	if err != nil {
+	switch over := c.over(); {
+	case err != nil && over != nil:
+		c.cutShort(r, n, w, over)
+		return nil, false
+	case err != nil:
 		c.unlaunched(r, n, skipped{reason: events.SkipBody})
 		if r.err != nil {
 			r.err = fmt.Errorf("%w; %w", r.err, err)
@@ -185,6 +189,18 @@ func (c *call) pause(r *result, n int, w wait) (io.ReadCloser, bool) {
 		return nil, false
 	}
 	return body, true
+}
+
+// cutShort ends a wait whose context ended with err, which is what the caller
+// gets.
+func (c *call) cutShort(r *result, n int, w wait, err error) {
+	c.settleCanceled()
+	over := result{err: err, class: classOver(err)}
+	if over.class == events.ClassTimeout {
+		c.skip(r, n, skipped{reason: events.SkipDeadline, delay: w.delay})
+	}
+	c.dropResponse()
+	*r = over
 }
 
 // launch gets the breaker's permit for the next attempt, or closes its body.

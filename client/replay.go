@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/plimsoll-http/plimsoll/pool"
 )
@@ -52,17 +54,25 @@ func Buffered(req *http.Request, limit int64) (*http.Request, error) {
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
 
-// nopClosers are the types of bodies that http.NewRequest makes of in-memory
-// readers. Closing one does nothing, and net/http sends one without an extra
-// write, so these are never wrapped.
+// nopClosers are the types that io.NopCloser returns.
 var nopClosers = [...]reflect.Type{
 	reflect.TypeOf(io.NopCloser(nil)),
 	reflect.TypeOf(io.NopCloser(bytes.NewReader(nil))),
 }
 
+// inMemory reports whether body is one that http.NewRequest makes of an
+// in-memory reader. Closing it does nothing, GetBody gives a reader of its own,
+// and net/http sends it without an extra write, so it is never wrapped. With
+// any other reader inside, such as a file that GetBody rewinds, it is.
 func inMemory(body io.ReadCloser) bool {
-	t := reflect.TypeOf(body)
-	return t == nopClosers[0] || t == nopClosers[1]
+	if t := reflect.TypeOf(body); t != nopClosers[0] && t != nopClosers[1] {
+		return false
+	}
+	switch reflect.ValueOf(body).Field(0).Interface().(type) {
+	case *bytes.Buffer, *bytes.Reader, *strings.Reader:
+		return true
+	}
+	return false
 }
 
 // sentBody is the request body of one attempt. It is closed exactly once,
@@ -78,7 +88,10 @@ type sentBody struct {
 	reading chan struct{} // guarded by mu; non-nil while a Read runs, closed at its end
 }
 
-var errBodyRevoked = errors.New("client: the attempt that this request body belonged to is over")
+var (
+	errBodyRevoked = errors.New("client: the attempt that this request body belonged to is over")
+	errBodyBusy    = errors.New("client: another attempt needs the request body, and a Read of the one before does not return")
+)
 
 // guardBody wraps body unless closing it twice or reading it late does no harm.
 func guardBody(body io.ReadCloser) (io.ReadCloser, *sentBody) {
@@ -118,17 +131,24 @@ func (b *sentBody) Close() error {
 	return b.body.Close()
 }
 
-// revoke closes the body and waits until no Read runs, or until cancel.
-func (b *sentBody) revoke(cancel <-chan struct{}) {
+// revoke closes the body and waits until no Read runs, which it reports, or
+// until cancel, for at most that long.
+func (b *sentBody) revoke(cancel <-chan struct{}, most time.Duration) bool {
 	b.mu.Lock()
 	b.revoked = true
 	reading := b.reading
 	b.mu.Unlock()
 	b.Close()
-	if reading != nil {
-		select {
-		case <-reading:
-		case <-cancel:
-		}
+	if reading == nil {
+		return true
 	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-reading:
+		return true
+	case <-cancel:
+	case <-timer.C:
+	}
+	return false
 }

@@ -42,7 +42,7 @@ const (
 // deadline.
 func (c *call) awaitCancel(err error) {
 	cancel := c.req.Cancel //nolint:staticcheck // see watchCancel
-	if cancel == nil || !errors.Is(err, context.DeadlineExceeded) {
+	if cancel == nil || !errors.Is(err, context.DeadlineExceeded) || !c.atDeadline() {
 		return
 	}
 	grace := cancelGrace
@@ -55,6 +55,13 @@ func (c *call) awaitCancel(err error) {
 	case <-cancel:
 	case <-timer.C:
 	}
+}
+
+// atDeadline reports whether the context's deadline has come. An error may be
+// a timeout for other reasons, an attempt's for one, long before.
+func (c *call) atDeadline() bool {
+	deadline, ok := c.req.Context().Deadline()
+	return ok && time.Until(deadline) < cancelGrace
 }
 
 // ownDeadline reports whether the context's deadline is the Timeout of the

@@ -66,9 +66,6 @@ func (c *call) awaitThrottle() error {
 	if left == 0 {
 		return nil
 	}
-	if err := c.over(); err != nil {
-		return err
-	}
 	w := wait{delay: left}
 	if c.allows(left) {
 		// Calls that waited together do not go together.
