@@ -48,14 +48,20 @@ func newGeneration(number uint64, cfg *Config, template *http.Transport) (*gener
 func (g *generation) leave(tg *target) {
 	tg.active.Add(-1)
 	if g.retired.Load() {
-		select {
-		case g.left <- struct{}{}:
-		default:
-		}
+		g.signal()
 	}
 }
 
-// drain waits until no call runs. The generation must be retired.
+// signal wakes one goroutine that drains.
+func (g *generation) signal() {
+	select {
+	case g.left <- struct{}{}:
+	default:
+	}
+}
+
+// drain waits until no call runs. The generation must be retired. Several
+// goroutines may wait: who sees the last call leave tells the next.
 func (g *generation) drain(ctx context.Context) error {
 	for g.targets.active() > 0 {
 		select {
@@ -64,6 +70,7 @@ func (g *generation) drain(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+	g.signal()
 	return nil
 }
 

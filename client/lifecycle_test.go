@@ -137,6 +137,57 @@ func TestShutdownGivesUpAtItsDeadlineAndCutsOff(t *testing.T) {
 	})
 }
 
+func TestEveryShutdownSeesTheLastCallLeave(t *testing.T) {
+	for _, reloaded := range []bool{false, true} {
+		inBubble(t, func(t *testing.T) {
+			r := newRig(t, Config{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.(http.Flusher).Flush()
+				<-time.After(3 * time.Second)
+			}))
+			resp, err := r.client.Get(r.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reloaded { // the old generation waits for its last call too
+				if err := r.client.Reload(TLSMaterial{RootCAs: issue(t, "authority", nil).cert}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			over := make(chan error)
+			start := time.Now()
+			for range 3 {
+				go func() { over <- r.client.Shutdown(ctx) }()
+			}
+			synctest.Wait()
+			_, _ = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			for range 3 {
+				if err := <-over; err != nil || time.Since(start) != 3*time.Second {
+					t.Errorf("reloaded %v: Shutdown: %v after %v", reloaded, err, time.Since(start))
+				}
+			}
+		})
+	}
+}
+
+func TestARetryAfterCloseSaysThatTheClientIsClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{}, statuses("503 Retry-After: 10", "200"))
+		time.AfterFunc(time.Second, func() { r.client.Close() })
+		if _, _, err := r.get(); !errors.Is(err, ErrClosed) {
+			t.Errorf("error %v", err)
+		}
+		if n := len(r.requests()); n != 1 {
+			t.Errorf("%d hits", n)
+		}
+		if got := r.level(); got != 490 {
+			t.Errorf("level %d, want 490: the retry got no response", got)
+		}
+	})
+}
+
 func TestTheAttemptTimeoutIsRetriedAndDoesNotCountTheQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		calls := 0
