@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/plimsoll-http/plimsoll/breaker"
 	"github.com/plimsoll-http/plimsoll/events"
@@ -98,6 +100,31 @@ func TestACallbackThatPanicsLeavesNothingBehind(t *testing.T) {
 			{name: "BreakerChanged", answers: []string{"503"}, level: 100, set: func(c *Config, h *events.Hooks, do func()) {
 				h.BreakerChanged = func(context.Context, events.BreakerChanged) { do() }
 			}},
+			{name: "GetBody", answers: []string{"503"}, level: 100},
+			{name: "Jar", answers: []string{"503 Set-Cookie: a=b"}, level: 100, set: func(c *Config, _ *events.Hooks, do func()) {
+				c.Jar = jarFunc(do)
+			}},
+			{name: "BreakerFallback", level: 100, set: func(c *Config, _ *events.Hooks, do func()) {
+				open(t, c.Breaker)
+				c.BreakerFallback = func(*http.Request, *breaker.RejectedError) (*http.Response, error) { do(); return nil, errBoom }
+			}},
+			{name: "BreakerRejected", level: 100, set: func(c *Config, h *events.Hooks, do func()) {
+				open(t, c.Breaker)
+				h.BreakerRejected = func(context.Context, events.BreakerRejected) { do() }
+			}},
+			{name: "BreakerProbe", level: 100, set: func(c *Config, h *events.Hooks, do func()) {
+				open(t, c.Breaker)
+				<-time.After(time.Hour) // half-open now
+				h.BreakerProbe = func(_ context.Context, e events.BreakerProbe) {
+					if !e.Released {
+						do()
+					}
+				}
+			}},
+			{name: "BudgetReplenished", level: 91, set: func(c *Config, h *events.Hooks, do func()) {
+				spend(t, c.Budget, 10)
+				h.BudgetReplenished = func(context.Context, events.BudgetReplenished) { do() }
+			}},
 			{name: "CallDone", level: 100, set: func(_ *Config, h *events.Hooks, do func()) {
 				h.CallDone = func(context.Context, events.CallDone) { do() }
 			}},
@@ -110,7 +137,9 @@ func TestACallbackThatPanicsLeavesNothingBehind(t *testing.T) {
 						failures = 1
 					}
 					cfg := Config{Budget: bucket, Breaker: breakers(t, failures), Hooks: &events.Hooks{}}
-					row.set(&cfg, cfg.Hooks, how.do)
+					if row.set != nil {
+						row.set(&cfg, cfg.Hooks, how.do)
+					}
 					answers := row.answers
 					if answers == nil {
 						answers = []string{"200"}
@@ -121,6 +150,9 @@ func TestACallbackThatPanicsLeavesNothingBehind(t *testing.T) {
 					req, _ := http.NewRequest(http.MethodPut, r.url, nil)
 					req.Body, req.ContentLength = body, 4
 					req.GetBody = func() (io.ReadCloser, error) {
+						if row.name == "GetBody" {
+							how.do()
+						}
 						b := &closeCounter{Reader: strings.NewReader("body")}
 						bodies = append(bodies, b)
 						return b, nil
@@ -171,6 +203,72 @@ func TestACallbackThatPanicsLeavesNothingBehind(t *testing.T) {
 			})
 		}
 	}
+}
+
+// jarFunc is a jar that is told of cookies.
+type jarFunc func()
+
+func (f jarFunc) SetCookies(*url.URL, []*http.Cookie) { f() }
+func (f jarFunc) Cookies(*url.URL) []*http.Cookie     { return nil }
+
+// open makes the breaker open for the rig's partition.
+func open(t testing.TB, b *breaker.Breaker) {
+	t.Helper()
+	for {
+		p, err := b.Admit(context.Background(), partition)
+		if err != nil {
+			return
+		}
+		p.Failure()
+	}
+}
+
+// TestAPanicDuringAProbeFreesItsLease makes hooks panic while the call holds
+// the lease of a half-open breaker.
+func TestAPanicDuringAProbeFreesItsLease(t *testing.T) {
+	for name, h := range map[string]*events.Hooks{
+		"AttemptStarted": {AttemptStarted: func(context.Context, events.AttemptStarted) context.Context { panic(errBoom) }},
+		"AttemptDone":    {AttemptDone: func(context.Context, events.AttemptDone) { panic(errBoom) }},
+		"BreakerProbe": {BreakerProbe: func(_ context.Context, e events.BreakerProbe) {
+			if !e.Released {
+				panic(errBoom)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				b := breakers(t, 1)
+				open(t, b)
+				<-time.After(time.Hour)
+				r := newRig(t, Config{Breaker: b}, statuses("200"))
+				ctx := events.With(context.Background(), h)
+				if value, _ := caught(func() { _, _, _ = r.do(ctx, http.MethodGet, nil) }); value != any(errBoom) {
+					t.Fatalf("recovered %v", value)
+				}
+				if resp, _, err := r.get(); err != nil || resp.StatusCode != 200 {
+					t.Errorf("the next call: %v, %v; want it to be the probe", resp, err)
+				}
+				if s, _ := b.Snapshot(partition); s.State != breaker.Closed {
+					t.Errorf("the breaker is %v", s.State)
+				}
+			})
+		})
+	}
+}
+
+func TestAPanicInCallDoneClosesAnUpgradedConnection(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{Hooks: &events.Hooks{CallDone: func(context.Context, events.CallDone) { panic(errBoom) }}}, upgrades)
+		req := upgradeRequest(r.url)
+		req.Cancel = make(chan struct{})
+		if value, _ := caught(func() { _, _ = r.client.Transport.RoundTrip(req) }); value != any(errBoom) {
+			t.Fatalf("recovered %v", value)
+		}
+		synctest.Wait()
+		if n := r.client.Stats().Pool.Open; n != 0 {
+			t.Errorf("%d connections are open", n)
+		}
+	})
 }
 
 // caught runs f on a goroutine of its own and returns what it panicked with
