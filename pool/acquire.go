@@ -50,6 +50,9 @@ func (x *exchange) acquire() error {
 func (x *exchange) leaveDead() {
 	c := x.c
 	x.c = nil
+	if x.got.announce {
+		x.t.background(func() { x.t.openedIdle(c) })
+	}
 	x.t.release(x.ctx, x.hooks, c, ending{cause: events.ConnPeer, unused: true})
 }
 
