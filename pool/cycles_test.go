@@ -36,10 +36,10 @@ func TestAServerThatClosesIdleConnectionsCostsNothing(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					r := newRig(t, faultserver.Config{Protocol: p, Memory: true, Settings: multiplexedOnce}, nil)
-					recoveries, dialled := 0, 0
+					recoveries := 0
 					for i := range 3 * killCycles {
 						r.park(2)
-						dialled = r.srv.Sockets().Opened()
+						dialled := r.srv.Sockets().Opened()
 						unnoticed := i%2 == 1
 						if unnoticed {
 							r.srv.RaceIdle(how)

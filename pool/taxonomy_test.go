@@ -26,10 +26,9 @@ type taxon struct {
 }
 
 var (
-	plainOnes = []faultserver.Protocol{faultserver.H1, faultserver.H2C}
-	tlsOnes   = []faultserver.Protocol{faultserver.TLS, faultserver.H2}
-	http1s    = []faultserver.Protocol{faultserver.H1, faultserver.TLS}
-	http2s    = []faultserver.Protocol{faultserver.H2, faultserver.H2C}
+	tlsOnes = []faultserver.Protocol{faultserver.TLS, faultserver.H2}
+	http1s  = []faultserver.Protocol{faultserver.H1, faultserver.TLS}
+	http2s  = []faultserver.Protocol{faultserver.H2, faultserver.H2C}
 )
 
 // verdict is everything that a caller can ask about an error.
