@@ -15,6 +15,6 @@
 // not hold; 2 if the flags make no sense.
 //
 // Two further commands serve docker-compose.yml: "upstream" is the orders
-// service alone, falling ill by itself, and "health URL" asks for a URL and
-// exits with 1 unless the answer is 2xx.
+// service alone, falling ill by itself, and "health URL..." exits with 1 unless
+// each answers with 2xx (tcp://HOST:PORT: accepts).
 package main

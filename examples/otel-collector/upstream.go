@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/internal/story"
@@ -43,56 +42,4 @@ func runUpstream(ctx context.Context, args []string, stdout, stderr io.Writer) e
 			return errors.Join(interrupted(ctx, err), u.Close())
 		}
 	}
-}
-
-// runHealth asks for a URL, for the health checks of containers that hold
-// nothing that could.
-func runHealth(ctx context.Context, args []string, _, stderr io.Writer) error {
-	fs := flag.NewFlagSet("otel-collector health", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	wait := fs.Duration("wait", 0, "ask again for this long until the answer is good")
-	switch err := fs.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return err
-	case err != nil:
-		return usageError{err}
-	case fs.NArg() == 0:
-		return usageError{errors.New("health: give one URL or more")}
-	}
-	ctx, cancel := context.WithTimeout(ctx, *wait+5*time.Second)
-	defer cancel()
-	until := time.Now().Add(*wait)
-	for _, url := range fs.Args() {
-		for {
-			err := healthy(ctx, url)
-			if err == nil {
-				break
-			}
-			if time.Now().After(until) {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				return err
-			case <-time.After(time.Second):
-			}
-		}
-	}
-	return nil
-}
-
-func healthy(ctx context.Context, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return usageError{fmt.Errorf("health: %w", err)}
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("health: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("health: %s: %s", url, resp.Status)
-	}
-	return nil
 }

@@ -91,11 +91,16 @@ func (s *Store) addLocked(p ptrace.Span) {
 	if len(t.Spans) < mostSpans {
 		t.Spans = append(t.Spans, spanOf(p))
 	}
-	if !done && p.ParentSpanID().IsEmpty() {
+	switch {
+	case done && !t.Eventful && eventful(t): // by what came late
+		t.Eventful = true
+		s.plain = slices.DeleteFunc(s.plain, func(o *Trace) bool { return o == t })
+		s.events = s.keepLocked(s.events, t)
+	case !done && p.ParentSpanID().IsEmpty():
 		delete(s.open, id)
 		s.order = slices.DeleteFunc(s.order, func(o string) bool { return o == id })
 		s.byID[id] = t
-		if eventful(t) {
+		if t.Eventful = eventful(t); t.Eventful {
 			s.events = s.keepLocked(s.events, t)
 		} else {
 			s.plain = s.keepLocked(s.plain, t)
@@ -135,7 +140,7 @@ func (s *Store) Latest(n int, eventfulOnly bool) []Trace {
 
 // laidOut returns a copy with times relative to the trace's start.
 func (t *Trace) laidOut() Trace {
-	out := Trace{ID: t.ID, Eventful: eventful(t), Spans: slices.Clone(t.Spans)}
+	out := Trace{ID: t.ID, Eventful: t.Eventful, Spans: slices.Clone(t.Spans)}
 	slices.SortStableFunc(out.Spans, func(a, b Span) int { return a.start.Compare(b.start) })
 	end := out.Spans[0].end
 	out.Start = out.Spans[0].start

@@ -8,6 +8,7 @@ export class Timeline extends Plot {
   hasY() { return false; }
   series() { return this.frame.series.map((s) => ({ label: s.name, paths: () => null, points: { show: false } })); }
   yRange() { return [0, 1]; }
+  nameMarks() {} // the names of the series are there
 
   look(v) {
     const m = mapped(this.field, v);
@@ -19,17 +20,13 @@ export class Timeline extends Plot {
     const { ctx, bbox } = u;
     const { times, series } = this.frame;
     const row = bbox.height / Math.max(1, series.length);
-    const name = 15 * devicePixelRatio;
     ctx.save();
     ctx.font = 11 * devicePixelRatio + "px " + css("--font");
     ctx.textAlign = "left";
     ctx.textBaseline = "alphabetic";
     series.forEach((s, n) => {
-      const top = bbox.top + n * row;
-      const height = Math.max(4, Math.min(row - name - 6 * devicePixelRatio, 40 * devicePixelRatio));
-      ctx.fillStyle = css("--dim");
-      ctx.globalAlpha = 1;
-      ctx.fillText(s.name, bbox.left, top + 11 * devicePixelRatio);
+      const top = bbox.top + n * row + 2 * devicePixelRatio;
+      const height = Math.max(4, row - 5 * devicePixelRatio) * 0.9;
       for (let i = 0; i < times.length;) {
         let end = i;
         while (end < times.length && s.values[end] === s.values[i]) end++;
@@ -38,10 +35,17 @@ export class Timeline extends Plot {
           const to = Math.min(u.valToPos(times[Math.min(end, times.length - 1)], "x", true), bbox.left + bbox.width);
           ctx.fillStyle = this.look(s.values[i]).color;
           ctx.globalAlpha = (this.custom.fillOpacity ?? 80) / 100;
-          ctx.fillRect(x, top + name, Math.max(1, to - x), height);
+          ctx.fillRect(x, top, Math.max(1, to - x), height);
         }
         i = end;
       }
+      ctx.globalAlpha = 1;
+      ctx.lineWidth = 3 * devicePixelRatio;
+      ctx.strokeStyle = css("--panel");
+      ctx.fillStyle = css("--text");
+      const y = top + height / 2 + 4 * devicePixelRatio;
+      ctx.strokeText(s.name, bbox.left + 6 * devicePixelRatio, y);
+      ctx.fillText(s.name, bbox.left + 6 * devicePixelRatio, y);
     });
     ctx.restore();
   }
