@@ -35,6 +35,25 @@ type scripted struct {
 	*script
 	bodies []*closeCounter
 	cancel context.CancelFunc
+
+	wanted []int         // attempts of the call that were to be retried, whatever the gates said
+	asked  time.Duration // time that RetryIf took
+}
+
+// slow is a body that takes its time for each Read, until it is closed.
+type slow struct {
+	r      io.Reader
+	time   time.Duration
+	closed chan struct{}
+}
+
+func (s *slow) Read(p []byte) (int, error) {
+	select {
+	case <-time.After(s.time):
+		return s.r.Read(p[:min(len(p), 4096)])
+	case <-s.closed:
+		return 0, http.ErrBodyReadAfterClose
+	}
 }
 
 func (s *scripted) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -63,6 +82,10 @@ func (s *scripted) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	status := []int{200, 204, 302, 404, 408, 418, 429, 500, 502, 503, 504}[s.next(11)]
 	body := &closeCounter{Reader: strings.NewReader(strings.Repeat("b", s.next(200)*700))}
+	if s.next(4) == 1 {
+		body.first = make(chan struct{})
+		body.Reader = &slow{body.Reader, time.Duration(s.next(40)) * time.Millisecond, body.first}
+	}
 	s.bodies = append(s.bodies, body)
 	header := http.Header{}
 	if after := []string{"", "", "", "0", "1", "3", "90", "-1", "9223372036854775807", "junk"}[s.next(10)]; after != "" {
@@ -77,6 +100,8 @@ func FuzzDecision(f *testing.F) {
 	for _, seed := range []string{
 		"", "\x00\x00\x00\x00\x05\x09", "all zeros is a success", "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f",
 		"\x03\x01\x00\x05\x09\x00\x05\x05\x09\x01\x04\x03\x02\x01", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", strings.Repeat("\x07\x00\x05\x08", 30),
+		// A slow body before a wait that takes all of the total retry time.
+		"\x01\x1e\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x05\x09\xc7\x01\x27\x04",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -94,16 +119,24 @@ func decideAtRandom(t *testing.T, s *script) {
 		t.Fatal(err)
 	}
 	policy := RetryPolicy{MaxRetries: s.next(5) - 1, BaseDelay: 100 * time.Millisecond, MaxDelay: 2 * time.Second, Overrun: Overrun(s.next(2))}
-	if s.next(2) == 1 {
-		policy.RetryIf = func(_ context.Context, try Try) Verdict {
+	opinionated := s.next(2) == 1
+	policy.RetryIf = func(ctx context.Context, try Try) Verdict {
+		verdict := Default
+		if opinionated {
+			start := time.Now()
 			if s.next(4) == 1 {
 				_, _ = try.PeekBody(s.next(100))
 			}
+			base.asked += time.Since(start)
 			if s.next(9) == 1 {
 				panic(errBoom)
 			}
-			return Verdict(s.next(3))
+			verdict = Verdict(s.next(3))
 		}
+		if verdict == Retry || verdict == Default && try.BuiltIn == Retry {
+			base.wanted = append(base.wanted, try.Attempt)
+		}
+		return verdict
 	}
 	rec := eventstest.NewRecorder()
 	cfg := Config{Base: base, NoTelemetry: true, Hooks: rec.Hooks(), Budget: bucket, Retry: policy, MaxTotalRetryDuration: total}
@@ -145,6 +178,7 @@ func decideAtRandom(t *testing.T, s *script) {
 
 func oneRandomCall(t *testing.T, s *script, base *scripted, c *Client, rec *eventstest.Recorder, total time.Duration) {
 	rec.Reset()
+	base.wanted, base.asked = nil, 0
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	base.cancel = cancel
@@ -171,8 +205,12 @@ func oneRandomCall(t *testing.T, s *script, base *scripted, c *Client, rec *even
 	}
 	var resp *http.Response
 	var err error
+	var took time.Duration
 	value, ended := caught(func() {
-		if resp, err = c.Transport.RoundTrip(req); err == nil && s.next(2) == 1 {
+		start := time.Now()
+		resp, err = c.Transport.RoundTrip(req)
+		took = time.Since(start) - base.asked
+		if err == nil && s.next(2) == 1 {
 			io.Copy(io.Discard, resp.Body)
 		}
 		if err == nil {
@@ -196,6 +234,37 @@ func oneRandomCall(t *testing.T, s *script, base *scripted, c *Client, rec *even
 		}
 	}
 	checkTimeline(t, rec, total, ended)
+	if !ended {
+		return
+	}
+	for _, e := range eventstest.All[events.AttemptDone](rec) {
+		took -= e.Duration
+	}
+	if total == 0 {
+		total = defaultTotal
+	}
+	if total > 0 && took > total {
+		t.Errorf("all waits together took %v of %v\n%v", took, total, rec)
+	}
+	if ctx.Err() == context.Canceled {
+		return // a wait that the caller cuts is neither
+	}
+	for _, attempt := range base.wanted {
+		n := 0
+		for _, e := range eventstest.All[events.RetryArmed](rec) {
+			if e.Attempt == attempt {
+				n++
+			}
+		}
+		for _, e := range eventstest.All[events.RetrySkipped](rec) {
+			if e.Attempt == attempt {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("attempt %d: a retry was wanted, and armed or skipped %d times\n%v", attempt, n, rec)
+		}
+	}
 }
 
 // checkTimeline checks the events of one call.

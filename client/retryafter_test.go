@@ -2,6 +2,10 @@ package client
 
 import (
 	"math"
+	"math/big"
+	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -65,8 +69,38 @@ func FuzzRetryAfter(f *testing.F) {
 		if !ok && got != 0 {
 			t.Errorf("%v without being valid", got)
 		}
+		if want, valid := whatRetryAfterSays(value, date, now); got != want || ok != valid {
+			t.Errorf("%q with Date %q: %v %v, want %v %v", value, date, got, ok, want, valid)
+		}
 		if again, _ := parseRetryAfter(" "+value+"\t", date, now); again != got {
 			t.Errorf("white space changed %v to %v", got, again)
 		}
 	})
+}
+
+// whatRetryAfterSays reads the same header in another way.
+func whatRetryAfterSays(value, date string, now time.Time) (time.Duration, bool) {
+	value = strings.Trim(value, " \t")
+	if regexp.MustCompile(`^[0-9]+$`).MatchString(value) {
+		n, _ := new(big.Int).SetString(value, 10)
+		n.Mul(n, big.NewInt(int64(time.Second)))
+		if !n.IsInt64() {
+			return math.MaxInt64, true
+		}
+		return time.Duration(n.Int64()), true
+	}
+	for _, layout := range []string{http.TimeFormat, "Monday, 02-Jan-06 15:04:05 MST", time.ANSIC} {
+		until, err := time.Parse(layout, value)
+		if err != nil {
+			continue
+		}
+		if sent, err := http.ParseTime(date); err == nil {
+			now = sent
+		}
+		if !until.After(now) {
+			return 0, true
+		}
+		return until.Sub(now), true
+	}
+	return 0, false
 }
