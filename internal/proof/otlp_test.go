@@ -2,8 +2,10 @@ package proof
 
 import (
 	"context"
+	"math"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -18,12 +20,23 @@ type export struct {
 	data *metricdata.ResourceMetrics
 }
 
+// ending is what both ways out gave at one instant, when all was done.
+type ending struct {
+	scraped *Run // one scrape
+	export  export
+}
+
 // exported plays a drive whose metrics leave by a reader of their own, beside
 // the one that is scraped, and returns both.
-func exported(t *testing.T, drive func(*Stage)) (*Run, []export) {
+func exported(t *testing.T, drive func(*Stage)) (*Run, []export, ending) {
 	t.Helper()
 	reader := metric.NewManualReader()
+	beside, handler, err := Exposed()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out []export
+	last := ending{scraped: &Run{}}
 	run, _ := Play(t, func(s *Stage) {
 		ctx, stop := context.WithCancel(s.Context)
 		done := make(chan struct{})
@@ -48,8 +61,16 @@ func exported(t *testing.T, drive func(*Stage)) (*Run, []export) {
 		drive(s)
 		stop()
 		<-done
-	}, metric.WithReader(reader))
-	return run, out
+		synctest.Wait()
+		last.export = export{time.Now(), &metricdata.ResourceMetrics{}}
+		if err := reader.Collect(s.Context, last.export.data); err != nil {
+			s.Error(err)
+		}
+		if err := last.scraped.Scrape(time.Now(), handler, false); err != nil {
+			s.Error(err)
+		}
+	}, metric.WithReader(reader), metric.WithReader(beside))
+	return run, out, last
 }
 
 // relayed sends exports through a collector and scrapes it a few seconds after
@@ -78,8 +99,8 @@ func relayed(t *testing.T, began time.Time, exports []export) *Run {
 }
 
 func TestTheTourLooksTheSameThroughACollector(t *testing.T) {
-	direct, exports := exported(t, tour)
-	run := relayed(t, direct.Began, exports)
+	direct, exports, last := exported(t, tour)
+	run := relayed(t, direct.Began, append(exports, last.export))
 	known := run.vocabulary()
 	for _, e := range expressions(t) {
 		for _, err := range known.check(e.query) {
@@ -104,22 +125,63 @@ func TestTheTourLooksTheSameThroughACollector(t *testing.T) {
 			t.Errorf("only behind the collector: %s", name)
 		}
 	}
+
+	// The same numbers at the end, in every series.
+	here, there := last.scraped.numbers(), run.numbers()
+	if len(here) < 1000 {
+		t.Errorf("%d series were compared: that is not all", len(here))
+	}
+	moved := 0
+	for name, n := range here {
+		if got, ok := there[name]; !ok || !same(got, n) {
+			t.Errorf("%s is %v when it is scraped, and %v (%t) behind the collector", name, n, got, ok)
+		}
+		if n != 0 {
+			moved++
+		}
+	}
+	if moved < 100 {
+		t.Errorf("%d of %d numbers are not zero: the comparison says little", moved, len(here))
+	}
 }
+
+// same allows for the sums of histograms, whose order of addition is left to
+// chance.
+func same(a, b float64) bool { return a == b || math.Abs(a-b) <= 1e-9*math.Abs(a) }
 
 // plain returns the run's series without the labels of OpenTelemetry's scope.
 func plain(r *Run) map[string]bool {
 	out := map[string]bool{}
 	for _, series := range r.Emitted() {
-		if slices.Contains([]string{"target_info", "otel_scope_info"}, series.Get(model.MetricNameLabel)) {
-			continue
+		if name, ok := unscoped(series); ok {
+			out[name] = true
 		}
-		out[labels.NewBuilder(series).Del("otel_scope_name", "otel_scope_version", "otel_scope_schema_url").Labels().String()] = true
+	}
+	return out
+}
+
+// unscoped names a series without the labels of OpenTelemetry's scope. It is
+// false for what describes the scope or the resource itself.
+func unscoped(series labels.Labels) (string, bool) {
+	if slices.Contains([]string{"target_info", "otel_scope_info"}, series.Get(model.MetricNameLabel)) {
+		return "", false
+	}
+	return labels.NewBuilder(series).Del("otel_scope_name", "otel_scope_version", "otel_scope_schema_url").Labels().String(), true
+}
+
+// numbers returns what the run's last scrape said, by series.
+func (r *Run) numbers() map[string]float64 {
+	out := map[string]float64{}
+	for _, s := range r.Scrapes[len(r.Scrapes)-1].samples {
+		if name, ok := unscoped(r.series[s.series]); ok {
+			out[name] = s.value
+		}
 	}
 	return out
 }
 
 func TestTheFuseIsReportedThroughACollector(t *testing.T) {
-	direct, exports := exported(t, fuse)
+	direct, exports, _ := exported(t, fuse)
 	v, err := Judge(t.Context(), open(t), relayed(t, direct.Began, exports), ruleFiles(t)...)
 	if err != nil {
 		t.Fatal(err)
