@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -39,6 +40,8 @@ func copyOf(t *http.Transport) *http.Transport {
 	}
 	if t.TLSClientConfig != nil {
 		out.TLSClientConfig = t.TLSClientConfig.Clone()
+		// Clone shares the list's array, and net/http appends to the list.
+		out.TLSClientConfig.NextProtos = slices.Clone(t.TLSClientConfig.NextProtos)
 	}
 	out.ProxyConnectHeader = t.ProxyConnectHeader.Clone()
 	if t.HTTP2 != nil {

@@ -137,9 +137,12 @@ func (t *Transport) newPrivate(from settings, v variant) *http.Transport {
 	}
 	if from.tls != nil {
 		p.TLSClientConfig = from.tls.Clone()
+		// net/http appends to the list, and would do so into the base's array.
+		next := slices.Clone(from.tls.NextProtos)
 		if !protocols.HTTP2() {
-			p.TLSClientConfig.NextProtos = slices.DeleteFunc(slices.Clone(p.TLSClientConfig.NextProtos), func(s string) bool { return s == "h2" })
+			next = slices.DeleteFunc(next, func(s string) bool { return s == "h2" })
 		}
+		p.TLSClientConfig.NextProtos = next
 	}
 	switch {
 	case from.dialsTLS:
