@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"time"
 
@@ -90,11 +91,12 @@ func (c *call) send(a *attempt, n int, body io.ReadCloser) result {
 func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
 	var header http.Header
 	if h := c.hooks; h != nil && (h.AttemptStarted != nil || h.AttemptDone != nil) {
-		a.open, a.start = true, time.Now()
+		a.open = true
+		if h.AttemptDone != nil {
+			a.start = c.started(a)
+		}
 		if h.AttemptStarted != nil {
-			if header = c.req.Header.Clone(); header == nil {
-				header = make(http.Header)
-			}
+			header = c.ownHeader()
 			inner := h.AttemptStarted(c, events.AttemptStarted{
 				Meta: c.meta, Attempt: a.number, Resend: a.resend, Method: method(c.req), URL: events.URLOf(c.req.URL), Route: c.route, Header: header,
 			})
@@ -120,6 +122,28 @@ func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
 	}
 	c.bodyTaken = true // from here on the transport closes it
 	return req
+}
+
+// ownHeader returns a copy of the caller's header for hooks to change. The
+// bridge puts values in place of others and changes none, so it may share them.
+func (c *call) ownHeader() http.Header {
+	h := c.req.Header
+	switch {
+	case h == nil:
+		return make(http.Header)
+	case c.hooks == c.t.bridge:
+		return maps.Clone(h)
+	}
+	return h.Clone()
+}
+
+// started returns the time at which attempt a starts: the call's start, where
+// nothing has happened since then that could have taken time.
+func (c *call) started(a *attempt) time.Time {
+	if a.number == 1 && c.hooks == c.t.bridge && c.t.cfg.Breaker == nil && c.report.Throttled == 0 {
+		return c.start
+	}
+	return time.Now()
 }
 
 // firstBody returns the caller's own body for the first attempt.
@@ -178,7 +202,7 @@ func (c *call) received(a *attempt, req *http.Request, resp *http.Response, err 
 		if resp.Body == nil {
 			resp.Body = http.NoBody
 		}
-		if resp.Request == nil || callOf(resp.Request.Context()) != c {
+		if resp.Request != req && (resp.Request == nil || callOf(resp.Request.Context()) != c) {
 			resp.Request = req
 		}
 		c.resp = resp

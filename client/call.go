@@ -47,6 +47,7 @@ type call struct {
 	forced    bool                // RetryIf answered Retry for the result before
 	forget    bool                // the throttle no longer holds for this call (Overrun Send)
 	attempt   *attempt            // the attempt under way or the latest
+	answered  callBody            // the response's body, once the caller has it
 
 	cancel context.CancelCauseFunc // ends the call's context; nil where nothing needs it
 	ended  atomic.Bool             // CallDone is emitted or about to be

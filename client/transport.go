@@ -18,8 +18,9 @@ import (
 type Transport struct {
 	cfg       Config // resolved; immutable
 	hooks     *events.Hooks
-	bounds    bounds // of calls
-	patience  bounds // of the calls that open streams
+	bridge    *events.Hooks // the telemetry's own, which run no code of the user's on an attempt's header; nil: none, or they do
+	bounds    bounds        // of calls
+	patience  bounds        // of the calls that open streams
 	throttles *budget.Throttles
 	retries   atomic.Bool // the kill switch of SetRetries
 	gen       atomic.Pointer[generation]
@@ -80,6 +81,9 @@ func (t *Transport) observe(cfg *Config) error {
 		return errors.Join(fmt.Errorf("client: Config.Telemetry: %w", err), bridge.Close())
 	}
 	t.stop = []func() error{stop, bridge.Close}
+	if cfg.Telemetry.SpanName == nil {
+		t.bridge = bridge.Hooks()
+	}
 	cfg.Hooks = events.Join(bridge.Hooks(), cfg.Hooks)
 	return nil
 }
