@@ -2,6 +2,7 @@ package otelbridge
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -25,6 +26,9 @@ type attempt struct {
 
 	method, route string // as the event gave them
 	url           events.URL
+
+	header http.Header // while a propagator writes into it
+	value  [1]string   // the first value that it wrote
 
 	conns *connSpans   // nil without ConnTrace
 	stale atomic.Int64 // when the first connection was found dead, since epoch; 0: none
@@ -52,7 +56,7 @@ func (b *Bridge) attemptOf(ctx context.Context) *attempt {
 
 func (b *Bridge) attemptStarted(ctx context.Context, e events.AttemptStarted) context.Context {
 	if b.tracer == nil && b.in == nil {
-		b.inject(ctx, e.Client, e.Header)
+		b.inject(ctx, nil, e.Client, e.Header)
 		return nil
 	}
 	a := b.newAttempt(ctx)
@@ -60,7 +64,7 @@ func (b *Bridge) attemptStarted(ctx context.Context, e events.AttemptStarted) co
 	if b.tracer != nil {
 		b.startAttempt(a, &e)
 	}
-	b.inject(a, e.Client, e.Header)
+	b.inject(a, a, e.Client, e.Header)
 	return a
 }
 
