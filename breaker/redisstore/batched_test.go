@@ -117,7 +117,7 @@ func TestBatchedKeepsToFortyCommandsASecond(t *testing.T) {
 		settle(t, s, p, "k", o)
 	}
 	ops := w.take()
-	if limit := int(time.Since(start)/s.gap) + 2; len(ops) > limit {
+	if limit := int(40*time.Since(start)/time.Second) + 2; len(ops) > limit {
 		t.Errorf("%d calls in %v sent %d commands, want at most %d", i, time.Since(start), len(ops), limit)
 	}
 	t.Logf("%d calls sent %d commands", i, len(ops))
@@ -151,6 +151,67 @@ func TestHalfOpenQuestionsKeepTheirDistance(t *testing.T) {
 	}
 	if g, err = s.Admit(t.Context(), "k", rules()); err != nil || g.Lease != 2 {
 		t.Errorf("after the release: %+v, %v; want the next lease", g, err)
+	}
+}
+
+// An upstream that answers every probe with 429.
+func TestProbesWithoutAVerdictKeepToFortyCommandsASecond(t *testing.T) {
+	client := startServer(t).client()
+	s := open(t, Config{Client: client})
+	p := rules()
+	p.Cooldown = time.Millisecond
+	for range 5 {
+		settle(t, s, p, "k", breaker.Failure)
+	}
+	<-time.After(2 * p.Cooldown)
+	w := watchWire(client)
+	probes := 0
+	start := time.Now()
+	for time.Since(start) < time.Second {
+		g, err := s.Admit(t.Context(), "k", p)
+		if err != nil {
+			var rejected *breaker.RejectedError
+			if !errors.As(err, &rejected) || rejected.State != breaker.HalfOpen || rejected.RetryAfter != 0 {
+				t.Fatalf("Admit returned %v, want half-open and 0", err)
+			}
+			continue
+		}
+		probes++
+		if r, err := s.Settle(t.Context(), "k", g, breaker.Backpressure, p); err != nil || r != (breaker.Result{State: breaker.HalfOpen}) {
+			t.Fatalf("the probe's 429 gave %+v, %v; want half-open and 0", r, err)
+		}
+	}
+	ops := w.take()
+	if limit := int(40 * time.Since(start) / time.Second); len(ops) > limit {
+		t.Errorf("%d probes in %v sent %d commands, want at most %d", probes, time.Since(start), len(ops), limit)
+	}
+	if probes < 10 {
+		t.Errorf("%d probes in a second, want the next one to follow soon", probes)
+	}
+}
+
+func TestWhoHasWaitedForAnAnswerTakesItHoweverOld(t *testing.T) {
+	c := newClock()
+	s := open(t, Config{Client: startServer(t).client()}, withClock(c), atOnce, func(s *Store) { s.stale, s.interval = 0, time.Hour })
+	p := rules()
+	p.Cooldown = time.Millisecond
+	r := s.replica("k")
+	settle(t, s, p, "k", breaker.Success)
+	if a, _, done := r.admitHere(&p, true); !done || !a.OK {
+		t.Errorf("at a closed gate: %+v, done %t; want admission", a, done)
+	}
+	for range 5 {
+		settle(t, s, p, "k", breaker.Failure)
+	}
+	c.advance(time.Minute)
+	if _, err := s.Admit(t.Context(), "k", p); err != nil {
+		t.Fatal(err)
+	}
+	if a, _, done := r.admitHere(&p, true); !done || a.OK || a.Result.State != breaker.HalfOpen {
+		t.Errorf("at a half-open gate: %+v, done %t; want a refusal", a, done)
+	}
+	if _, wait, done := r.admitHere(&p, false); done || wait != nil {
+		t.Error("who has not waited does not ask")
 	}
 }
 

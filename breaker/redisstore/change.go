@@ -110,4 +110,10 @@ const (
 	flushGap      = 25 * time.Millisecond // between two flushes, or two questions about a half-open gate
 	staleAfter    = time.Second           // how old an answer of Closed may be that admissions rely on
 	retryInterval = time.Second           // between two attempts to reach a lost server
+
+	// Commands about a half-open gate: 17 at once and 20 a second, so at most 37
+	// in any second. That leaves room, within 40, for the probe that ended the
+	// cooldown and for a settlement that was paid for in the second before.
+	halfOpenPace  = 50 * time.Millisecond
+	halfOpenBurst = 17
 )

@@ -30,10 +30,14 @@
 //     that its settlement says what came of it. If the last flush is less than
 //     25 ms old, the settlement says Closed and the flush follows when that time
 //     is over.
-//   - A half-open gate is asked about at most every 25 ms. Probes are settled
-//     with the server directly.
+//   - A half-open gate is asked about at most every 25 ms while somebody holds
+//     its lease. Probes are settled with the server directly. Where probes come
+//     and go without a verdict, because the upstream answers them with 429, eight
+//     may follow each other at once and ten a second after that; in between,
+//     callers are refused here.
 //
-// So a key costs at most 40 commands a second and process, whatever its traffic.
+// So a key whose cooldown is a second or longer costs at most 40 commands a
+// second and process, whatever its traffic.
 // The price: a gate that another process opened is noticed with the next flush
 // or answer, up to a second later on a key without traffic; and a batch is judged
 // once, at its end, by the longest streak that it completed.

@@ -41,7 +41,23 @@ type batched struct {
 	flushed  time.Duration // guarded by mu; when the last flush began
 	timer    *time.Timer   // guarded by mu
 	due      time.Duration // guarded by mu; when timer flushes; 0: it does not
+	// paid is until when the commands about a half-open gate use up their
+	// share, the store's pace each. guarded by mu
+	paid time.Duration
 }
+
+// payLocked pays for a question about a half-open gate, if there is room for
+// it and for the settlement of the probe that it may give.
+func (r *replica) payLocked() bool {
+	now, pace := r.store.stopwatch(), r.store.pace
+	if max(r.paid, now)+2*pace > now+halfOpenBurst*pace {
+		return false
+	}
+	r.chargeLocked()
+	return true
+}
+
+func (r *replica) chargeLocked() { r.paid = max(r.paid, r.store.stopwatch()) + r.store.pace }
 
 // followLocked remembers the rules of an operation.
 func (r *replica) followLocked(p *breaker.Params) {

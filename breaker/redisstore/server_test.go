@@ -118,8 +118,9 @@ func withClock(c *clock) option {
 }
 
 // atOnce flushes a failure that could open the gate whenever it comes, so that
-// batches follow each other as settlements do.
-func atOnce(s *Store) { s.gap = 0 }
+// batches follow each other as settlements do, and asks as often as the clock
+// of the test stands still.
+func atOnce(s *Store) { s.gap, s.pace = 0, 0 }
 
 func open(t testing.TB, c Config, options ...option) *Store {
 	t.Helper()

@@ -26,7 +26,7 @@ type Store struct {
 	clock  func() int64 // tests: the time in milliseconds, for us and for the server
 	pinned bool         // clock is set
 
-	interval, gap, stale, retry time.Duration
+	interval, gap, stale, retry, pace time.Duration
 
 	mu       sync.RWMutex
 	replicas map[string]*replica // guarded by mu; lock order: mu, then a replica's
@@ -54,7 +54,7 @@ func newStore(c Config, options ...option) (*Store, error) {
 	s := &Store{
 		client: c.Client, inline: honoursDeadlines(c.Client), mode: c.Mode, prefix: c.Prefix, max: c.MaxKeys,
 		start: start, epoch: start.UnixNano(), replicas: make(map[string]*replica),
-		interval: flushInterval, gap: flushGap, stale: staleAfter, retry: retryInterval,
+		interval: flushInterval, gap: flushGap, stale: staleAfter, retry: retryInterval, pace: halfOpenPace,
 	}
 	for _, o := range options {
 		o(s)
@@ -81,8 +81,8 @@ func (s *Store) now() int64 { return s.nanos() / int64(time.Millisecond) }
 // only where ctx ended while another caller's question was on its way.
 func (s *Store) Admit(ctx context.Context, key string, p breaker.Params) (breaker.Grant, error) {
 	r := s.replica(key)
-	for {
-		a, wait, done := r.admitHere(&p)
+	for waited := false; ; waited = true {
+		a, wait, done := r.admitHere(&p, waited)
 		switch {
 		case done:
 			return s.admitted(key, &p, a)
@@ -126,8 +126,10 @@ func (s *Store) tell(p *breaker.Params, a answer) {
 }
 
 // admitHere answers an admission without the server if it can (done), or says
-// whose question to wait for, or, with neither, has the caller ask.
-func (r *replica) admitHere(p *breaker.Params) (a answer, wait <-chan struct{}, done bool) {
+// whose question to wait for, or, with neither, has the caller ask. Who has
+// waited takes the answer as it is, however long it took: callers that asked
+// one after the other would wait for all those before them.
+func (r *replica) admitHere(p *breaker.Params, waited bool) (a answer, wait <-chan struct{}, done bool) {
 	s := r.store
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,10 +149,11 @@ func (r *replica) admitHere(p *breaker.Params) (a answer, wait <-chan struct{}, 
 	age := s.stopwatch() - r.asOf
 	switch {
 	case !r.known:
-	case r.gate.State == breaker.Closed && age < min(s.stale, max(p.Cooldown, s.interval)):
+	case r.gate.State == breaker.Closed && (waited || age < min(s.stale, max(p.Cooldown, s.interval))):
 		a.OK, a.Grant = true, breaker.Grant{Generation: r.gate.Generation}
 		return a, nil, true
-	case r.gate.State == breaker.HalfOpen && age < s.gap && r.nowLocked() < r.gate.LeaseUntil:
+	case r.gate.State != breaker.HalfOpen:
+	case (waited || age < s.gap) && r.nowLocked() < r.gate.LeaseUntil, r.ask == nil && !r.payLocked():
 		a.Result = breaker.Result{State: breaker.HalfOpen}
 		return a, nil, true
 	}
@@ -172,6 +175,9 @@ func (r *replica) arrive(got reply, err error, e breaker.Event, p *breaker.Param
 	if e.Verb == breaker.DoAdmit && r.ask != nil {
 		close(r.ask)
 		r.ask = nil
+	}
+	if e.Verb == breaker.DoAdmit && r.gate.State == breaker.HalfOpen && got.answer.Grant.Lease != 0 {
+		r.chargeLocked() // for its settlement
 	}
 	if err != nil {
 		a.changes, a.lost = r.loseLocked(p)
