@@ -38,6 +38,8 @@ func (t *Transport) release(ctx context.Context, h hooks, c *conn, end ending) e
 		}
 	case !end.reusable && !c.h2:
 		c.retire(end.cause)
+	case !end.unused && !t.keepAlives():
+		c.retire(events.ConnNoReuse)
 	default:
 		cause := c.expired(now)
 		v := c.vitality()

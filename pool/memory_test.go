@@ -1,0 +1,108 @@
+package pool
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/plimsoll-http/plimsoll/internal/faultserver/memconn"
+)
+
+// What an idle connection costs, against http.Transport with the same server,
+// whose own share is small: it holds nothing but the socket.
+func BenchmarkIdleConnection(b *testing.B) {
+	for _, who := range []string{"transport", "pool"} {
+		b.Run(who, func(b *testing.B) {
+			for range b.N {
+				b.ReportMetric(idleConnectionBytes(b, who == "pool", 1000), "B/conn")
+			}
+		})
+	}
+}
+
+func TestAnIdleConnectionTakesHardlyMoreThanOneOfHTTPTransport(t *testing.T) {
+	idleConnectionBytes(t, false, 500) // what the runtime keeps for later
+	transport := idleConnectionBytes(t, false, 500)
+	pool := idleConnectionBytes(t, true, 500)
+	t.Logf("%.0f bytes, http.Transport %.0f: %.3f", pool, transport, pool/transport)
+	if pool > 1.1*transport {
+		t.Errorf("%.0f bytes, more than 1.1 times http.Transport's %.0f", pool, transport)
+	}
+}
+
+// idleConnectionBytes returns the heap and stack that one of n idle
+// connections takes.
+func idleConnectionBytes(t testing.TB, pooled bool, n int) float64 {
+	t.Helper()
+	ln := memconn.ListenConfig{Buffer: 512, Backlog: n}.Listen()
+	defer ln.Close()
+	release := make(chan struct{})
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go answerOnce(c, release)
+		}
+	}()
+	base := &http.Transport{DialContext: ln.DialContext, MaxIdleConnsPerHost: n}
+	var rt http.RoundTripper = base
+	if pooled {
+		p, err := New(Config{Base: base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		rt = p
+	}
+	before := memoryInUse()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			req, err := http.NewRequestWithContext(t.Context(), "GET", "http://mem.test/", nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp, err := rt.RoundTrip(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		})
+	}
+	for ln.Counts().Opened < n {
+		runtime.Gosched()
+	}
+	close(release)
+	wg.Wait()
+	after := memoryInUse()
+	base.CloseIdleConnections()
+	return float64(after-before) / float64(n)
+}
+
+// answerOnce answers one request and leaves the connection open.
+func answerOnce(c net.Conn, release <-chan struct{}) {
+	req, err := http.ReadRequest(bufio.NewReaderSize(c, 16))
+	if err != nil {
+		return
+	}
+	req.Body.Close()
+	<-release
+	io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+}
+
+func memoryInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
