@@ -64,6 +64,7 @@ func TestACancellationEndsEveryWaitAtOnce(t *testing.T) {
 		{name: "the body of the attempt before", attempts: 1,
 			cfg: Config{Retry: RetryPolicy{BaseDelay: 1, MaxDelay: 1}, Base: roundTripper(func(req *http.Request) (*http.Response, error) {
 				go io.Copy(io.Discard, req.Body)
+				synctest.Wait() // until it reads
 				return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
 			})},
 			body: func(let chan struct{}) io.ReadCloser { return &blocked{let: let} }},

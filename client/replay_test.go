@@ -67,6 +67,7 @@ func TestABodyThatIsStillReadIsWaitedForWithinTheTotalRetryTime(t *testing.T) {
 			MaxTotalRetryDuration: 5 * time.Second, Retry: RetryPolicy{BaseDelay: 1, MaxDelay: 1},
 			Base: roundTripper(func(req *http.Request) (*http.Response, error) {
 				go io.Copy(io.Discard, req.Body)
+				synctest.Wait() // until it reads
 				return &http.Response{StatusCode: 503, Body: io.NopCloser(strings.NewReader("why"))}, nil
 			}),
 		}, statuses("200"))
