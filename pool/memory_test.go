@@ -40,14 +40,14 @@ func idleConnectionBytes(t testing.TB, pooled bool, n int) float64 {
 	t.Helper()
 	ln := memconn.ListenConfig{Buffer: 512, Backlog: n}.Listen()
 	defer ln.Close()
-	release := make(chan struct{})
+	arrived, release := make(chan struct{}), make(chan struct{})
 	go func() {
 		for {
 			c, err := ln.Accept()
 			if err != nil {
 				return
 			}
-			go answerOnce(c, release)
+			go answerOnce(c, arrived, release)
 		}
 	}()
 	base := &http.Transport{DialContext: ln.DialContext, MaxIdleConnsPerHost: n}
@@ -78,8 +78,8 @@ func idleConnectionBytes(t testing.TB, pooled bool, n int) float64 {
 			resp.Body.Close()
 		})
 	}
-	for ln.Counts().Opened < n {
-		runtime.Gosched()
+	for range n {
+		<-arrived
 	}
 	close(release)
 	wg.Wait()
@@ -89,12 +89,13 @@ func idleConnectionBytes(t testing.TB, pooled bool, n int) float64 {
 }
 
 // answerOnce answers one request and leaves the connection open.
-func answerOnce(c net.Conn, release <-chan struct{}) {
+func answerOnce(c net.Conn, arrived chan<- struct{}, release <-chan struct{}) {
 	req, err := http.ReadRequest(bufio.NewReaderSize(c, 16))
 	if err != nil {
 		return
 	}
 	req.Body.Close()
+	arrived <- struct{}{}
 	<-release
 	io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 }
