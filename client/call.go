@@ -94,8 +94,9 @@ func (c *call) begin() error {
 	c.chain = c.start
 	c.policy = &t.cfg.Retry
 	c.hooks = t.hooks
-	if h := events.From(ctx); h != nil {
-		c.hooks = events.Join(t.hooks, h)
+	own := events.From(ctx)
+	if own != nil {
+		c.hooks = events.Join(t.hooks, own)
 	}
 	total := t.cfg.MaxTotalRetryDuration
 	var policyErr error
@@ -124,14 +125,25 @@ func (c *call) begin() error {
 		}
 	}
 	if h := c.hooks; h != nil && h.CallStarted != nil {
-		inner := h.CallStarted(c.Context, events.CallStarted{
+		c.tellStart(own, &events.CallStarted{
 			Meta: c.meta, Method: method(req), URL: events.URLOf(req.URL), Route: c.route, Resend: c.resent,
 		})
-		if inner != nil {
+	}
+	return policyErr
+}
+
+// tellStart calls the hooks one by one, as events.Join would. But if one
+// panics, the contexts of those before it are kept: what they began is ended
+// by CallDone.
+func (c *call) tellStart(own *events.Hooks, e *events.CallStarted) {
+	for _, h := range [...]*events.Hooks{c.t.telemetry, c.t.user, own} {
+		if h == nil || h.CallStarted == nil {
+			continue
+		}
+		if inner := h.CallStarted(c.Context, *e); inner != nil {
 			c.Context = inner
 		}
 	}
-	return policyErr
 }
 
 // redirectedFrom returns the call whose response made http.Client send req, or

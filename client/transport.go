@@ -16,8 +16,10 @@ import (
 // Transport is the client as an http.RoundTripper, for wherever one is
 // accepted. It is safe for concurrent use.
 type Transport struct {
-	cfg       Config // resolved; immutable
-	hooks     *events.Hooks
+	cfg       Config        // resolved; immutable
+	hooks     *events.Hooks // telemetry and user, joined
+	telemetry *events.Hooks // nil: none
+	user      *events.Hooks // Config.Hooks; may be nil
 	bridge    *events.Hooks // the telemetry's own, which run no code of the user's on an attempt's header; nil: none, or they do
 	bounds    bounds        // of calls
 	patience  bounds        // of the calls that open streams
@@ -48,6 +50,7 @@ func NewTransport(cfg Config) (*Transport, error) {
 		patience:  streamBounds(&cfg.Stream),
 	}
 	t.retries.Store(true)
+	t.user = cfg.Hooks
 	if err := t.observe(&cfg); err != nil {
 		return nil, err
 	}
@@ -81,10 +84,11 @@ func (t *Transport) observe(cfg *Config) error {
 		return errors.Join(fmt.Errorf("client: Config.Telemetry: %w", err), bridge.Close())
 	}
 	t.stop = []func() error{stop, bridge.Close}
+	t.telemetry = bridge.Hooks()
 	if cfg.Telemetry.SpanName == nil {
-		t.bridge = bridge.Hooks()
+		t.bridge = t.telemetry
 	}
-	cfg.Hooks = events.Join(bridge.Hooks(), cfg.Hooks)
+	cfg.Hooks = events.Join(t.telemetry, cfg.Hooks)
 	return nil
 }
 
@@ -98,6 +102,7 @@ func (t *Transport) subscribe() {
 	mine := &events.Hooks{}
 	if h.BreakerChanged != nil {
 		mine.BreakerChanged = func(ctx context.Context, e events.BreakerChanged) {
+			defer t.tellPanic()
 			e.Client, e.Partition = t.cfg.Name, e.Key
 			e.Origin = t.origins()[e.Key]
 			h.BreakerChanged(ctx, e)
@@ -105,12 +110,25 @@ func (t *Transport) subscribe() {
 	}
 	if h.BreakerStoreChanged != nil {
 		mine.BreakerStoreChanged = func(ctx context.Context, e events.BreakerStoreChanged) {
+			defer t.tellPanic()
 			e.Client = t.cfg.Name
 			h.BreakerStoreChanged(ctx, e)
 		}
 	}
 	stop := b.Notify(mine)
 	t.stop = append(t.stop, func() error { stop(); return nil })
+}
+
+// tellPanic, deferred, hands a panic to OnPanic and lets it go on to the
+// breaker, which recovers and counts it.
+func (t *Transport) tellPanic() {
+	if t.cfg.OnPanic == nil {
+		return
+	}
+	if v := recover(); v != nil {
+		t.cfg.OnPanic(v)
+		panic(v)
+	}
 }
 
 // all calls every function and joins their errors.
