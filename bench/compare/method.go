@@ -1,0 +1,146 @@
+package main
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// op is one unit of work of one goroutine.
+type op func()
+
+// team is a contestant: one op per goroutine.
+type team []op
+
+// teamOf makes a team of so many members.
+func teamOf(goroutines int, member func() op) team {
+	t := make(team, goroutines)
+	for i := range t {
+		t[i] = member()
+	}
+	return t
+}
+
+// clock is what slices are timed with: the wall clock, or the processor time
+// of the whole process.
+type clock func() time.Duration
+
+var epoch = time.Now()
+
+func wallClock() time.Duration { return time.Since(epoch) }
+
+// run makes every member work n times and returns how long that took.
+func (t team) run(n int, c clock) time.Duration {
+	if len(t) == 1 {
+		start := c()
+		for range n {
+			t[0]()
+		}
+		return c() - start
+	}
+	var wg sync.WaitGroup
+	start := c()
+	for _, o := range t {
+		wg.Go(func() {
+			for range n {
+				o()
+			}
+		})
+	}
+	wg.Wait()
+	return c() - start
+}
+
+// size returns how often each member works in a slice of about d.
+func (t team) size(d time.Duration) int {
+	for n := 1; ; n *= 2 {
+		if took := t.run(n, wallClock); took >= d/2 || n >= 1<<22 {
+			return max(int(float64(n)*float64(d)/float64(max(took, 1))), 1)
+		}
+	}
+}
+
+// contest holds, per contestant, the time of one operation in nanoseconds in
+// each round.
+type contest [][]float64
+
+// plan says how a contest is measured.
+type plan struct {
+	rounds int
+	slice  time.Duration
+	clock  clock
+	settle func() // runs after each slice, outside the measured time; may be nil
+}
+
+// interleaved measures teams of the same size in rounds of A B C C B A.
+func (p plan) interleaved(teams []team) contest {
+	sizes := make([]int, len(teams))
+	for i, t := range teams {
+		t.run(2, wallClock) // connections, caches
+		sizes[i] = t.size(p.slice)
+	}
+	result := make(contest, len(teams))
+	for i := range result {
+		result[i] = make([]float64, p.rounds)
+	}
+	runtime.GC()
+	for r := range p.rounds {
+		for k := range 2 * len(teams) {
+			i := k
+			if k >= len(teams) {
+				i = 2*len(teams) - 1 - k
+			}
+			took := teams[i].run(sizes[i], p.clock)
+			result[i][r] += float64(took) / float64(2*sizes[i]*len(teams[i]))
+			if p.settle != nil {
+				p.settle()
+			}
+		}
+	}
+	return result
+}
+
+// interval is a median with the ends of its bootstrap 95 % interval.
+type interval struct{ low, mid, high float64 }
+
+// time is the time of one operation of contestant i.
+func (c contest) time(i int) interval { return bootstrap(c[i]) }
+
+// ratio is (a − bare) / (b − bare), formed in each round; a negative bare is
+// none.
+func (c contest) ratio(a, b, bare int) interval {
+	rs := make([]float64, len(c[a]))
+	for r := range rs {
+		x, y := c[a][r], c[b][r]
+		if bare >= 0 {
+			x, y = x-c[bare][r], y-c[bare][r]
+		}
+		rs[r] = x / y
+	}
+	return bootstrap(rs)
+}
+
+// bootstrap returns the median of samples and the interval that holds the
+// medians of 95 of 100 samples drawn from them with replacement.
+func bootstrap(samples []float64) interval {
+	const draws = 2000
+	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret: the same samples shall give the same interval
+	medians := make([]float64, draws)
+	draw := make([]float64, len(samples))
+	for i := range medians {
+		for j := range draw {
+			draw[j] = samples[rnd.IntN(len(samples))]
+		}
+		medians[i] = median(draw)
+	}
+	slices.Sort(medians)
+	return interval{medians[draws*25/1000], median(slices.Clone(samples)), medians[draws*975/1000-1]}
+}
+
+// median sorts s.
+func median(s []float64) float64 {
+	slices.Sort(s)
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}

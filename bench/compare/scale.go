@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-http/plimsoll/bench/internal/wire"
+	"github.com/plimsoll-http/plimsoll/client"
+	"github.com/plimsoll-http/plimsoll/pool"
+)
+
+// held returns the bytes of heap and stacks that are in use after a collection.
+func held() float64 {
+	runtime.GC()
+	runtime.GC() // what finalizers and pools kept the first time
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
+}
+
+// originCost is what so many origins cost a client.
+type originCost struct {
+	origins int
+	bytes   float64  // kept per origin that is idle and without connections, its share of the client included
+	time    interval // of a call to one of them, in turn
+}
+
+// overConnections calls so many origins, each on a connection of its own that
+// is closed again, with retry, budget and breaker and without telemetry.
+func overConnections(origins int) *client.Transport {
+	var network wire.Network
+	base := &http.Transport{DialContext: network.DialContext, MaxIdleConnsPerHost: 1}
+	c := must(client.NewTransport(client.Config{Transport: base, NoTelemetry: true, Breaker: newBreaker()}))
+	for i := range origins {
+		if failed(c.RoundTrip(request(http.MethodGet, fmt.Sprintf("http://host-%d.example/", i), nil))) {
+			panic("compare: a call in memory failed")
+		}
+		if i%64 == 63 {
+			c.CloseIdleConnections()
+		}
+	}
+	c.CloseIdleConnections()
+	eventually(func() bool { return c.Stats().Pool.Open == 0 })
+	return c
+}
+
+// perOrigin measures clients with so many origins each.
+func perOrigin(origins int) originCost {
+	clients := make([]*client.Transport, max(1, 1000/origins))
+	before := held()
+	for i := range clients {
+		clients[i] = overConnections(origins)
+	}
+	cost := originCost{origins: origins, bytes: (held() - before) / float64(len(clients)*origins)}
+	for _, c := range clients {
+		check(c.Close())
+	}
+
+	bare := answering{&failures{}}
+	in := must(client.NewTransport(client.Config{Base: bare, NoTelemetry: true, Breaker: newBreaker()}))
+	defer in.Close() //nolint:errcheck // nothing is left to lose
+	requests := make([]*http.Request, origins)
+	for i := range requests {
+		requests[i] = request(http.MethodGet, fmt.Sprintf("http://host-%d.example/", i), nil)
+	}
+	next := 0
+	t := team{func() {
+		resp, err := in.RoundTrip(requests[next])
+		if next++; next == len(requests) {
+			next = 0
+		}
+		failed(resp, err)
+	}}
+	p := plan{rounds: 40, slice: 2 * time.Millisecond, clock: wallClock}
+	cost.time = p.interleaved([]team{t}).time(0)
+	return cost
+}
+
+// eventually waits until goroutines that end have ended.
+func eventually(done func() bool) {
+	for range 200 {
+		if done() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// connectionCost is what n idle connections keep, each.
+func connectionCost(n int, over func(*http.Transport) http.RoundTripper) float64 {
+	var network wire.Network
+	base := &http.Transport{DialContext: network.DialContext, MaxIdleConnsPerHost: n}
+	rt := over(base)
+	before := held()
+	// All of them at the same time, so that each gets its own connection.
+	resps := make([]*http.Response, n)
+	var wg sync.WaitGroup
+	for i := range resps {
+		wg.Go(func() {
+			resps[i] = must(rt.RoundTrip(request(http.MethodGet, "http://one.example/", nil)))
+		})
+	}
+	wg.Wait()
+	for i, resp := range resps {
+		if failed(resp, nil) {
+			panic("compare: a call in memory failed")
+		}
+		resps[i] = nil
+	}
+	if got := network.Counts().Dials; got != int64(n) {
+		panic(fmt.Sprintf("compare: %d connections, want %d", got, n))
+	}
+	kept := held() - before
+	runtime.KeepAlive(resps)
+	if c, ok := rt.(io.Closer); ok {
+		c.Close()
+	}
+	closeIdle(rt)
+	return kept / float64(n)
+}
+
+func transportConnection(n int) float64 {
+	return connectionCost(n, func(t *http.Transport) http.RoundTripper { return t })
+}
+
+func poolConnection(n int) float64 {
+	return connectionCost(n, func(t *http.Transport) http.RoundTripper { return must(pool.New(pool.Config{Base: t})) })
+}
+
+// goroutineCost is what calls cost when so many goroutines make them.
+type goroutineCost struct {
+	goroutines    int
+	none, sampled interval // ns per call: without telemetry, and with the SDK
+}
+
+func perGoroutine(goroutines int) goroutineCost {
+	bare := answering{&failures{}}
+	p := plan{rounds: 40, slice: 5 * time.Millisecond, clock: wallClock}
+	telemetry := sdk(true)
+	p.settle = telemetry.flush
+	off := must(client.NewTransport(client.Config{Base: bare, NoTelemetry: true, Breaker: newBreaker()}))
+	on := must(client.NewTransport(client.Config{Base: bare, Breaker: newBreaker(), Telemetry: telemetry.bridge()}))
+	result := p.interleaved([]team{roundTrips(goroutines, off), roundTrips(goroutines, on)})
+	check(off.Shutdown(context.Background()))
+	check(on.Shutdown(context.Background()))
+	return goroutineCost{goroutines, result.time(0), result.time(1)}
+}
+
+// roundTrips is a team that uses rt directly.
+func roundTrips(goroutines int, rt http.RoundTripper) team {
+	return teamOf(goroutines, func() op {
+		req := request(http.MethodGet, "http://api.example.com:8080/v1/orders/7?expand=lines", nil)
+		return func() {
+			if failed(rt.RoundTrip(req)) {
+				panic("compare: a call in memory failed")
+			}
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"crypto/tls"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+)
+
+// idlePerHost is MaxIdleConnsPerHost of every base: as many as goroutines.
+const idlePerHost = 64
+
+// world is where contestants work: a bare RoundTripper in memory, or a server
+// on the loopback interface.
+type world struct {
+	name string
+	url  string
+	base func() http.RoundTripper // a new one for each contestant
+	failures
+	conns atomic.Int64 // TCP connections that the server has accepted
+	close func()
+}
+
+func worlds() []*world {
+	return []*world{memory(), loopback("HTTP/1"), loopback("TLS"), loopback("HTTP/2")}
+}
+
+func memory() *world {
+	w := &world{name: "memory", url: "http://api.example.com:8080/v1/orders/7?expand=lines", close: func() {}}
+	w.base = func() http.RoundTripper { return answering{&w.failures} }
+	return w
+}
+
+// ok is the one handler.
+func (w *world) ok(rw http.ResponseWriter, _ *http.Request) {
+	rw.Header().Set("Content-Type", "text/plain")
+	if w.next() {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	}
+	io.WriteString(rw, "ok") //nolint:errcheck // a client that is gone counts as it likes
+}
+
+func loopback(protocol string) *world {
+	w := &world{name: protocol}
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(w.ok))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // it tells of connections that nobody needs any more
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			w.conns.Add(1)
+		}
+	}
+	start(srv, protocol)
+	w.close = srv.Close
+	w.url = srv.URL + "/v1/orders/7?expand=lines"
+	w.base = func() http.RoundTripper { return baseFor(srv, protocol) }
+	return w
+}
+
+func start(srv *httptest.Server, protocol string) {
+	switch protocol {
+	case "HTTP/1":
+		srv.Start()
+	case "TLS":
+		srv.StartTLS()
+	case "HTTP/2":
+		srv.EnableHTTP2 = true
+		srv.StartTLS()
+	}
+}
+
+// baseFor returns a new http.Transport that trusts srv.
+func baseFor(srv *httptest.Server, protocol string) *http.Transport {
+	t := &http.Transport{MaxIdleConnsPerHost: idlePerHost, ForceAttemptHTTP2: protocol == "HTTP/2"}
+	if protocol != "HTTP/1" {
+		roots := srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		t.TLSClientConfig = &tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS12}
+	}
+	return t
+}
