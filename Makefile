@@ -18,11 +18,11 @@ race := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 golangci := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 .NOTPARALLEL: # go uses all cores by itself
-.PHONY: help test test-tools test-root lint lint-root lint-tool generate demo demo-web bench conformance soak fuzz \
+.PHONY: help test test-tools test-root lint lint-root lint-tool generate generate-screenshot demo demo-web bench conformance soak fuzz \
 	$(modules:%=test/%) $(modules:%=lint/%)
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
 
 test: test-tools test-root $(modules:%=test/%) ## run every test; one line per part that this machine can't run
 
@@ -66,6 +66,9 @@ $(golangci):
 generate: ## write the generated files anew
 	@$(GO) generate ./...
 	@for m in $(modules); do ! grep -rqs --include='*.go' '^//go:generate' $$m || $(GO) generate -C $$m ./... || exit 1; done
+
+generate-screenshot: ## take the README's picture of the live dashboards anew (needs Chromium)
+	@$(GO) run -C examples/otel-collector ./internal/screenshot -o "$(CURDIR)/docs/images/budget-dashboard.png"
 
 demo: ## a retry budget drains and recovers, in the terminal
 	@$(GO) run ./cmd/plimsoll demo

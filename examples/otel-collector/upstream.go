@@ -39,7 +39,10 @@ func runUpstream(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	for {
 		err := story.Run(ctx, u, story.Phases(), *every, func(p story.Phase) { fmt.Fprintf(stdout, "%s: %s\n", p.Name, p.Says) })
 		if err != nil {
-			return errors.Join(interrupted(ctx, err), u.Close())
+			if ctx.Err() != nil {
+				err = nil // asked to end
+			}
+			return errors.Join(err, u.Close())
 		}
 	}
 }

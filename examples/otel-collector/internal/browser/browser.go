@@ -108,9 +108,11 @@ func (t *Tab) Eval(script string, into any) error {
 	return chromedp.Run(t.ctx, chromedp.Evaluate(script, into, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 }
 
-// Until runs a script until its value is true, or fails after the given time.
+// Until runs a script until its value, awaited, is true, or fails after the
+// given time. A script that throws has not come true yet.
 func (t *Tab) Until(script string, limit time.Duration) error {
-	if err := chromedp.Run(t.ctx, chromedp.Poll(script, nil, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(limit))); err != nil {
+	safe := "(async () => { try { return await (" + script + "); } catch { return false; } })()"
+	if err := chromedp.Run(t.ctx, chromedp.Poll(safe, nil, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(limit))); err != nil {
 		return fmt.Errorf("browser: not within %v: %s: %w", limit, script, err)
 	}
 	return nil

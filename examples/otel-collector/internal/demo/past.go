@@ -8,26 +8,27 @@ import (
 	"github.com/plimsoll-http/plimsoll/examples/otel-collector/internal/stage"
 )
 
-// act is a stretch of the past: from From seconds on there is Trouble.
-type act struct {
-	from    int
-	trouble stage.Trouble
-}
+// What happened before the start: a short illness of orders, given as shares of
+// the past, long enough ago for the budget to be full again.
+const (
+	illFrom  = 0.28
+	illUntil = 0.45
+)
 
-// past is what happened before the start: a short illness of orders, long
-// enough ago for the budget to be full again.
-var past = []act{{0, stage.Healthy}, {50, stage.Unavailable}, {80, stage.Healthy}}
-
-// Backfill makes a past of that length, in whole seconds, which ends now. It
-// reports each second that is done. It is called before Run, if at all.
+// Backfill makes a past of that length, in whole seconds, which ends now, and
+// leaves orders healthy. It reports each second that is done. It is called
+// before Run, if at all.
 func (d *Demo) Backfill(ctx context.Context, length time.Duration, done func(time.Time)) error {
-	at := time.Now().Truncate(Interval).Add(-length)
+	begin := time.Now().Truncate(Interval).Add(-length)
+	at := begin
 	for n := 0; at.Before(time.Now()); n++ {
-		for _, a := range past {
-			if a.from == n && d.Stage.Heals() {
-				if err := d.Stage.Cause(a.trouble); err != nil {
-					return fmt.Errorf("demo: the past: %w", err)
-				}
+		trouble := stage.Healthy
+		if share := at.Sub(begin).Seconds() / length.Seconds(); share >= illFrom && share < illUntil {
+			trouble = stage.Unavailable
+		}
+		if d.Stage.Heals() && trouble != d.Stage.State().Trouble {
+			if err := d.Stage.Cause(trouble); err != nil {
+				return fmt.Errorf("demo: the past: %w", err)
 			}
 		}
 		d.Stage.Burst(ctx, n)

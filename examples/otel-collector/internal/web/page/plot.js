@@ -122,6 +122,10 @@ export class Plot {
       if (n > 4) continue;
       ends[n] = from + width + 6 * ratio;
       ctx.fillStyle = color(m.color);
+      ctx.strokeStyle = css("--panel");
+      ctx.lineWidth = 3 * ratio;
+      ctx.setLineDash([]);
+      ctx.strokeText(m.text, from, bbox.top + (n + 1) * line);
       ctx.fillText(m.text, from, bbox.top + (n + 1) * line);
     }
   }
