@@ -35,8 +35,17 @@ type driver struct {
 // drive makes a driver for cfg, whose Transport and Telemetry it sets.
 func drive(t *testing.T, r *rig, protocol faultserver.Protocol, cfg client.Config, telemetry ...func(*otelbridge.Config)) *driver {
 	t.Helper()
+	return driveOver(t, r, protocol, cfg, nil, telemetry...)
+}
+
+// driveOver is drive with another transport; nil changes nothing.
+func driveOver(t *testing.T, r *rig, protocol faultserver.Protocol, cfg client.Config, change func(*http.Transport), telemetry ...func(*otelbridge.Config)) *driver {
+	t.Helper()
 	d := &driver{rig: r, server: faultserver.Start(t, faultserver.Config{Protocol: protocol, Memory: true})}
 	cfg.Transport = d.server.ClientTransport()
+	if change != nil {
+		change(cfg.Transport)
+	}
 	cfg.Telemetry = otelbridge.Config{TracerProvider: r.tracer, MeterProvider: r.meter}
 	for _, f := range telemetry {
 		f(&cfg.Telemetry)

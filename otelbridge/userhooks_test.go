@@ -38,8 +38,8 @@ func panicOnce(name string, value any, did *atomic.Bool) *events.Hooks {
 // while the real client reports, and looks at what is left of the telemetry.
 func TestAUsersHookThatPanicsLeavesNoSpanOpen(t *testing.T) {
 	reached := 0
-	for i := range reflect.TypeFor[events.Hooks]().NumField() {
-		name := reflect.TypeFor[events.Hooks]().Field(i).Name
+	for field := range reflect.TypeFor[events.Hooks]().Fields() {
+		name := field.Name
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				boom := errors.New("boom")
@@ -124,7 +124,9 @@ func (d *driver) steps(store *failing) []func() {
 	throttled := faultserver.RespondWith(429, http.Header{"Retry-After": {"3"}}, "")
 	return []func(){
 		func() { send(ctx) },
-		func() { send(ctx, faultserver.Respond(503, ""), faultserver.Respond(503, ""), faultserver.Respond(200, "")) },
+		func() {
+			send(ctx, faultserver.Respond(503, ""), faultserver.Respond(503, ""), faultserver.Respond(200, ""))
+		},
 		func() { send(ctx) },
 		func() { send(ctx, throttled) },
 		func() { send(once, throttled) },

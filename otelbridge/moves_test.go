@@ -1,0 +1,316 @@
+package otelbridge_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/plimsoll-http/plimsoll/breaker"
+	"github.com/plimsoll-http/plimsoll/budget"
+	"github.com/plimsoll-http/plimsoll/client"
+	"github.com/plimsoll-http/plimsoll/events"
+	"github.com/plimsoll-http/plimsoll/internal/faultserver"
+	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
+	"github.com/plimsoll-http/plimsoll/pool"
+)
+
+// moved is what real clients counted: a metric and its own attributes, or the
+// cause of a connection's end. Counters are born at zero: that they are there
+// says nothing.
+type moved map[string]bool
+
+func (m moved) add(r *rig) {
+	for name, data := range r.collect() {
+		declared, _ := catalog.Lookup(name)
+		for _, p := range points(r.t, data) {
+			if p.value == 0 && p.count == 0 {
+				continue
+			}
+			var labels []string
+			for _, kv := range p.attrs.ToSlice() {
+				if slices.ContainsFunc(declared.Attributes, func(a catalog.Attribute) bool { return a.Key == string(kv.Key) }) {
+					labels = append(labels, string(kv.Key)+"="+kv.Value.String())
+				}
+			}
+			m[moveOf(name, labels)] = true
+		}
+	}
+	for _, s := range r.spans.GetSpans() {
+		if s.Name == catalog.EventConnClosed {
+			m["closed "+attr(s.Attributes, catalog.KeyConnCause)] = true
+		}
+		for _, e := range s.Events {
+			if e.Name == catalog.EventConnClosed {
+				m["closed "+attr(e.Attributes, catalog.KeyConnCause)] = true
+			}
+		}
+	}
+}
+
+func moveOf(name string, labels []string) string {
+	slices.Sort(labels)
+	return name + " " + strings.Join(labels, " ")
+}
+
+// noRetries is a policy.
+var noRetries = client.RetryPolicy{MaxRetries: -1}
+
+func handled(f http.HandlerFunc) faultserver.Script {
+	return faultserver.Do(faultserver.Handle{Handler: f})
+}
+
+// send makes one call of any kind.
+func (d *driver) send(ctx context.Context, method string, body io.Reader) {
+	req, err := http.NewRequestWithContext(ctx, method, d.server.URL("/"), body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if resp, err := d.client.Do(req); err == nil {
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+}
+
+// unavailable has the next n requests answered with 503.
+func (d *driver) unavailable(n int) { d.server.NextN(n, faultserver.Respond(503, "")) }
+
+// movement is a client and what is done with it.
+type movement struct {
+	name     string
+	protocol faultserver.Protocol
+	cfg      client.Config
+	gate     *breaker.Config
+	tokens   *budget.Config
+	change   func(*http.Transport)
+	do       func(ctx context.Context, d *driver)
+}
+
+func small() *budget.Config {
+	c := budget.Default()
+	c.Capacity = c.Cost
+	return &c
+}
+
+func legacy() *budget.Config {
+	c := budget.Legacy()
+	return &c
+}
+
+var decisions = []movement{
+	{name: "no retries", cfg: client.Config{Retry: noRetries}, do: func(ctx context.Context, d *driver) { d.unavailable(1); d.want(ctx, 503) }},
+	{name: "no more retries", cfg: client.Config{Retry: client.RetryPolicy{MaxRetries: 1}}, do: func(ctx context.Context, d *driver) { d.unavailable(2); d.want(ctx, 503) }},
+	{name: "a one-shot body", do: func(ctx context.Context, d *driver) {
+		d.unavailable(1)
+		d.send(ctx, http.MethodPut, struct{ io.Reader }{strings.NewReader("x")})
+	}},
+	{name: "a POST", do: func(ctx context.Context, d *driver) {
+		d.unavailable(1)
+		d.send(ctx, http.MethodPost, strings.NewReader("x"))
+	}},
+	{name: "an empty bucket", tokens: small(), do: func(ctx context.Context, d *driver) { d.unavailable(3); d.want(ctx, 503) }},
+	{name: "no time", do: func(ctx context.Context, d *driver) {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		d.server.Next(faultserver.RespondWith(503, http.Header{"Retry-After": {"5"}}, ""))
+		d.want(ctx, 503)
+	}},
+	{name: "an open breaker", gate: &breaker.Config{ConsecutiveFailures: 2}, do: func(ctx context.Context, d *driver) { d.unavailable(2); d.want(ctx, 503) }},
+	{
+		name: "the user's verdict", cfg: client.Config{Retry: client.RetryPolicy{RetryIf: func(_ context.Context, t client.Try) client.Verdict {
+			if t.Attempt == 1 {
+				return client.Retry
+			}
+			return client.Stop
+		}}},
+		do: func(ctx context.Context, d *driver) {
+			d.server.Next(faultserver.Respond(404, ""))
+			d.unavailable(1)
+			d.want(ctx, 503)
+		},
+	},
+	{name: "an attempt's timeout", cfg: client.Config{AttemptTimeout: time.Second}, do: func(ctx context.Context, d *driver) {
+		d.server.Next(faultserver.Do(faultserver.Hang{}))
+		d.want(ctx, 200)
+	}},
+	{name: "a broken answer", do: func(ctx context.Context, d *driver) {
+		d.server.Next(faultserver.KillAfterReading(faultserver.RST))
+		d.want(ctx, 200)
+	}},
+	{name: "throttled", do: func(ctx context.Context, d *driver) {
+		d.server.Next(faultserver.RespondWith(429, http.Header{"Retry-After": {"2"}}, ""), faultserver.Respond(503, ""))
+		d.want(ctx, 200)
+	}},
+	{name: "a price", tokens: legacy(), do: func(ctx context.Context, d *driver) { d.unavailable(2); d.want(ctx, 200) }},
+	{name: "a charge", cfg: client.Config{Pool: pool.Config{Recoveries: -1}}, do: func(ctx context.Context, d *driver) {
+		d.server.NextN(2, faultserver.KillAfterReading(faultserver.RST))
+		d.want(ctx, 200)
+	}},
+	{name: "the breaker's rate", gate: &breaker.Config{ConsecutiveFailures: -1, MinCalls: 4}, cfg: client.Config{Retry: noRetries}, do: func(ctx context.Context, d *driver) {
+		d.unavailable(4)
+		for range 4 {
+			d.want(ctx, 503)
+		}
+	}},
+	{name: "the breaker's probes", gate: &breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Second}, cfg: client.Config{Retry: noRetries}, do: func(ctx context.Context, d *driver) {
+		d.unavailable(1)
+		d.want(ctx, 503)
+		d.want(ctx, 0)
+		wait(5 * time.Second)
+		d.unavailable(1)
+		d.want(ctx, 503) // a probe that fails
+		wait(5 * time.Second)
+		d.canceled(ctx) // one that says nothing
+		release := make(chan struct{})
+		d.server.Next(faultserver.Do(faultserver.Wait{Until: release}))
+		done := make(chan struct{})
+		go func() { d.want(ctx, 200); close(done) }()
+		synctest.Wait()
+		d.want(ctx, 0) // half-open
+		close(release)
+		<-done
+	}},
+}
+
+var closings = []movement{
+	{name: "idle", change: func(t *http.Transport) { t.IdleConnTimeout = time.Second }, do: func(ctx context.Context, d *driver) { d.want(ctx, 200); wait(time.Minute) }},
+	{name: "lifetime", cfg: client.Config{Pool: pool.Config{MaxConnLifetime: time.Second}}, do: func(ctx context.Context, d *driver) { d.want(ctx, 200); wait(time.Minute) }},
+	{name: "limit", change: func(t *http.Transport) { t.MaxIdleConnsPerHost = 1 }, do: func(ctx context.Context, d *driver) { d.together(ctx, 2) }},
+	{name: "peer", do: func(ctx context.Context, d *driver) {
+		d.want(ctx, 200)
+		synctest.Wait()
+		d.server.KillIdle(faultserver.FIN)
+	}},
+	{name: "goaway", protocol: faultserver.H2, do: func(ctx context.Context, d *driver) {
+		d.want(ctx, 200)
+		synctest.Wait()
+		d.server.GoAway(http2.ErrCodeNo)
+		synctest.Wait()
+		d.want(ctx, 200)
+	}},
+	{name: "error", do: func(ctx context.Context, d *driver) {
+		d.server.Next(faultserver.KillInBody(100, faultserver.RST))
+		_, _ = d.get(ctx)
+	}},
+	{name: "canceled", do: func(ctx context.Context, d *driver) { d.canceled(ctx) }},
+	{name: "replaced", cfg: client.Config{Pool: pool.Config{Recoveries: 1}}, change: func(t *http.Transport) { t.MaxConnsPerHost = 1 }, do: func(ctx context.Context, d *driver) {
+		d.want(ctx, 200)
+		release, done := make(chan struct{}), make(chan struct{})
+		d.server.Next(faultserver.Do(faultserver.Wait{Until: release}, faultserver.Kill{How: faultserver.FIN}))
+		for range 2 { // the second gets the slot of the first, which then needs it for a fresh connection
+			go func() { d.want(ctx, 200); done <- struct{}{} }()
+			synctest.Wait()
+		}
+		close(release)
+		<-done
+		<-done
+	}},
+	{name: "ping", protocol: faultserver.H2, cfg: client.Config{Pool: pool.Config{PingInterval: time.Second}}, do: func(ctx context.Context, d *driver) {
+		d.want(ctx, 200)
+		d.server.BlackHole()
+		ctx, cancel := context.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		d.send(ctx, http.MethodPost, strings.NewReader("x"))
+	}},
+	{name: "no reuse", change: func(t *http.Transport) { t.DisableKeepAlives = true }, do: func(ctx context.Context, d *driver) { d.want(ctx, 200) }},
+	{name: "upgraded", do: func(ctx context.Context, d *driver) {
+		d.server.Next(handled(func(w http.ResponseWriter, _ *http.Request) {
+			if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+				conn.Close()
+			}
+		}))
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.server.URL("/"), nil)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", "echo")
+		resp, err := d.client.Do(req)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		resp.Body.Close()
+	}},
+	{name: "shutdown", do: func(ctx context.Context, d *driver) {
+		d.want(ctx, 200)
+		synctest.Wait()
+		d.client.CloseIdleConnections()
+	}},
+}
+
+// together sends n requests that are all under way at once.
+func (d *driver) together(ctx context.Context, n int) {
+	release := make(chan struct{})
+	d.server.NextN(n, faultserver.Do(faultserver.Wait{Until: release}))
+	done := make(chan struct{})
+	for range n {
+		go func() { d.want(ctx, 200); done <- struct{}{} }()
+	}
+	synctest.Wait()
+	close(release)
+	for range n {
+		<-done
+	}
+	synctest.Wait()
+}
+
+// TestARealClientMovesEveryCounter looks at values, where the test above looks
+// at names: each skip reason, retry cause, settlement, transition, end of a
+// stream and end of a connection is counted for a real client that meets it.
+func TestARealClientMovesEveryCounter(t *testing.T) {
+	got := moved{}
+	for _, m := range slices.Concat(decisions, closings, streamings) {
+		t.Run(m.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				cfg := m.cfg
+				cfg.Name = "shop"
+				if m.gate != nil {
+					gate, err := breaker.New(*m.gate)
+					if err != nil {
+						t.Fatal(err)
+					}
+					cfg.Breaker = gate
+				}
+				if m.tokens != nil {
+					bucket, err := budget.New(*m.tokens)
+					if err != nil {
+						t.Fatal(err)
+					}
+					cfg.Budget = bucket
+				}
+				d := driveOver(t, r, m.protocol, cfg, m.change)
+				m.do(t.Context(), d)
+				synctest.Wait()
+				got.add(r)
+			})
+		})
+	}
+	for _, name := range []string{
+		catalog.CallEscapes, catalog.RetryArmed, catalog.RetrySkipped, catalog.BudgetKept, catalog.BudgetRefunded,
+		catalog.BreakerTransitions, catalog.BreakerRejections, catalog.BreakerProbes, catalog.StreamOpened, catalog.StreamClosed,
+	} {
+		m, _ := catalog.Lookup(name)
+		for _, combination := range m.Combinations() {
+			var labels []string
+			for _, l := range combination {
+				labels = append(labels, l.Key+"="+l.Value)
+			}
+			if want := moveOf(name, labels); !got[want] {
+				t.Errorf("no client counted %s", want)
+			}
+		}
+	}
+	for _, cause := range events.ConnCauses() {
+		if !got["closed "+string(cause)] {
+			t.Errorf("no span says that a connection was closed for %s", cause)
+		}
+	}
+}
