@@ -47,7 +47,11 @@ func (g *group) stats() OriginStats {
 	s := g.count
 	s.Open = g.slots
 	s.Idle = g.idles
-	s.Dialing = len(g.dials)
+	for _, d := range g.dials {
+		if d.c.slot { // else its socket has closed, and it is about to fail
+			s.Dialing++
+		}
+	}
 	s.Waiting = g.queue.n
 	s.Requests = g.requests
 	s.Active = max(0, s.Open-s.Idle-s.Dialing)
@@ -63,6 +67,9 @@ func (t *Transport) Stats() Stats {
 	for _, g := range t.groups {
 		gs := g.stats()
 		s.OriginStats.add(gs)
+		if gs.Open+gs.Waiting+gs.Requests == 0 {
+			continue // about to be deleted
+		}
 		sum := s.Origins[g.origin] // of several proxies, perhaps
 		sum.add(gs)
 		s.Origins[g.origin] = sum
