@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/client"
@@ -96,6 +97,11 @@ func targetURL(raw string) (*url.URL, error) {
 		return nil, usagef("the URL has scheme %q: use http or https, as in https://example.com/", u.Scheme)
 	case u.Hostname() == "":
 		return nil, usagef("the URL has no host: use one as in https://example.com/")
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, usagef("the URL has port %s: use 1 to 65535", port)
+		}
 	}
 	return u, nil
 }

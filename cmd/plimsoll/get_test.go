@@ -3,16 +3,25 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // ran is what a command left behind.
@@ -46,6 +55,8 @@ func TestBadFlagsAndURLsAreExplainedWithStatusTwo(t *testing.T) {
 		{[]string{"get", "example.com"}, `scheme ""`},
 		{[]string{"get", "ftp://a.test/"}, `scheme "ftp"`},
 		{[]string{"get", "http:///path"}, "no host"},
+		{[]string{"get", "http://a.test:99999/"}, "port 99999: use 1 to 65535"},
+		{[]string{"get", "http://a.test:0/"}, "port 0: use 1 to 65535"},
 		{[]string{"get", "http://user:s3cret%zz@a.test/"}, "malformed"},
 		{[]string{"demo", "-duration", "1s"}, "-duration is 1s: use 5s to"},
 		{[]string{"demo", "now"}, `argument "now" is one too many`},
@@ -207,5 +218,48 @@ func TestGetFollowsAStreamAcrossALostConnection(t *testing.T) {
 	}
 	if got := runIt(context.Background(), "get", "-stream", s.URL+"/gone"); got.status != exitFailed || got.stdout != "no such stream" || !strings.Contains(got.stderr, "404") {
 		t.Errorf("refused: %+v", got)
+	}
+}
+
+func TestGetShowsTheClientCertificateThatItIsGiven(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.TLS.PeerCertificates[0].Subject.CommonName)
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	s.StartTLS()
+	defer s.Close()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "somebody"}, NotAfter: time.Now().Add(time.Hour),
+	}, &x509.Certificate{}, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := func(name, kind string, der []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	ca := file("ca.pem", "CERTIFICATE", s.Certificate().Raw)
+	certFile, keyFile := file("cert.pem", "CERTIFICATE", der), file("key.pem", "EC PRIVATE KEY", keyDER)
+	if got := runIt(context.Background(), "get", "-cacert", ca, "-cert", certFile, "-key", keyFile, s.URL); got.status != exitOK || got.stdout != "somebody" {
+		t.Errorf("%+v", got)
+	}
+	if got := runIt(context.Background(), "get", "-cacert", ca, s.URL); got.status != exitFailed {
+		t.Errorf("without a certificate: %+v", got)
+	}
+	if got := runIt(context.Background(), "get", "-cacert", ca, "-cert", certFile, "-key", certFile, s.URL); got.status != exitUsage || !strings.Contains(got.stderr, "Key") {
+		t.Errorf("a certificate as the key: %+v", got)
 	}
 }
