@@ -159,6 +159,9 @@ func TestAnOpenBreakerSkipsTheRetryBeforeTheWait(t *testing.T) {
 		if got := r.level(); got != 495 {
 			t.Errorf("level %d, want 495: the first retry failed, the second was never paid for", got)
 		}
+		if n := eventstest.Count[events.BudgetReserved](r.rec); n != 1 {
+			t.Errorf("%d reservations, want one: a gate that is known to be shut is not waited for", n)
+		}
 		_, _, err = r.get()
 		var rejected *breaker.RejectedError
 		if !errors.As(err, &rejected) || rejected.State != breaker.Open {

@@ -180,6 +180,26 @@ func TestEveryAttemptSendsTheWholeBody(t *testing.T) {
 	})
 }
 
+func TestABodyThatIsMadeAgainAndNotSentIsClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := breakers(t, 5)
+		r := newRig(t, Config{Breaker: b}, statuses("503 Retry-After: 2"))
+		time.AfterFunc(time.Second, func() { open(t, b) })
+		req, _ := http.NewRequest(http.MethodPut, r.url, &closeCounter{Reader: strings.NewReader("x")})
+		req.ContentLength = 1
+		again := &closeCounter{Reader: strings.NewReader("x")}
+		req.GetBody = func() (io.ReadCloser, error) { return again, nil }
+		resp, err := r.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if report, _ := ReportOf(resp); report.Skipped != events.SkipBreaker || again.closed.Load() != 1 {
+			t.Errorf("report %+v, the body was closed %d times", report, again.closed.Load())
+		}
+	})
+}
+
 func TestAGetBodyThatFailsIsNamedInTheError(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, Config{Retry: RetryPolicy{MaxDelay: 1}}, answersInTurn("abort"))

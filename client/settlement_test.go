@@ -113,6 +113,10 @@ func TestEveryRowOfTheSettlement(t *testing.T) {
 			level: 40, hits: 2, took: 3 * time.Second, events: retried + " BudgetSettled CallDone", status: 399,
 		},
 		{
+			name: "the last one, after a Retry, with 400", policy: RetryPolicy{MaxRetries: 1, RetryIf: verdicts(Retry)}, answers: []string{first, "400"},
+			level: 35, hits: 2, took: 3 * time.Second, events: retried + " BudgetSettled CallDone", status: 400,
+		},
+		{
 			name: "the last one, after a Default, with another failure", policy: RetryPolicy{MaxRetries: 1, RetryIf: verdicts(Default)}, answers: []string{first, "418"},
 			level: 40, hits: 2, took: 3 * time.Second, events: retried + " BudgetSettled CallDone", status: 418,
 		},

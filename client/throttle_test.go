@@ -116,6 +116,48 @@ func TestARecordedThrottle(t *testing.T) {
 	}
 }
 
+func TestCallsThatWaitTogetherDoNotGoTogether(t *testing.T) {
+	for _, row := range []struct{ wait, spread time.Duration }{
+		{4 * time.Second, 400 * time.Millisecond},
+		{40 * time.Second, time.Second},
+	} {
+		inBubble(t, func(t *testing.T) {
+			r := newRig(t, Config{}, statuses("200"))
+			r.client.transport.throttles.Record(partition, time.Now().Add(row.wait))
+			var wg sync.WaitGroup
+			for range 50 {
+				wg.Go(func() { _, _, _ = r.get() })
+			}
+			wg.Wait()
+			hits := r.requests()
+			first, last := hits[0].at, hits[0].at
+			for _, h := range hits {
+				first, last = min(first, h.at), max(last, h.at)
+			}
+			if len(hits) != 50 || first < row.wait || last > row.wait+row.spread || last-first < row.spread/2 {
+				t.Errorf("%d requests from %v to %v, want 50 from %v, spread over up to %v", len(hits), first, last, row.wait, row.spread)
+			}
+		})
+	}
+}
+
+// The spread is no reason to give a wait up that fits.
+func TestTheSpreadStaysWithinTheTotalRetryTime(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{MaxTotalRetryDuration: 4*time.Second + 1}, statuses("200"))
+		for range 20 {
+			r.client.transport.throttles.Record(partition, time.Now().Add(4*time.Second))
+			start := time.Now()
+			if _, _, err := r.get(); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(start); took > 4*time.Second+1 {
+				t.Errorf("took %v", took)
+			}
+		}
+	})
+}
+
 func TestASecondPartitionIsNotDelayed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, Config{Partition: func(req *http.Request) string { return req.URL.Path[1:2] }}, statuses("200"))
