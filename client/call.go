@@ -125,24 +125,24 @@ func (c *call) begin() error {
 		}
 	}
 	if h := c.hooks; h != nil && h.CallStarted != nil {
-		c.tellStart(own, &events.CallStarted{
+		e := events.CallStarted{
 			Meta: c.meta, Method: method(req), URL: events.URLOf(req.URL), Route: c.route, Resend: c.resent,
-		})
+		}
+		c.tellStart(t.telemetry, &e)
+		c.tellStart(t.user, &e)
+		c.tellStart(own, &e)
 	}
 	return policyErr
 }
 
-// tellStart calls the hooks one by one, as events.Join would. But if one
-// panics, the contexts of those before it are kept: what they began is ended
-// by CallDone.
-func (c *call) tellStart(own *events.Hooks, e *events.CallStarted) {
-	for _, h := range [...]*events.Hooks{c.t.telemetry, c.t.user, own} {
-		if h == nil || h.CallStarted == nil {
-			continue
-		}
-		if inner := h.CallStarted(c.Context, *e); inner != nil {
-			c.Context = inner
-		}
+// tellStart calls one of the joined hooks. If a later one panics, the context
+// that this one returned is kept: what it began is ended by CallDone.
+func (c *call) tellStart(h *events.Hooks, e *events.CallStarted) {
+	if h == nil || h.CallStarted == nil {
+		return
+	}
+	if inner := h.CallStarted(c.Context, *e); inner != nil {
+		c.Context = inner
 	}
 }
 
