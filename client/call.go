@@ -30,9 +30,9 @@ type call struct {
 	hooks  *events.Hooks // the client's and the request's; may be nil
 	meta   events.Meta
 	clock  budget.Clock // total retry time; goes on through a redirect chain
-	until  budget.Clock // the context's deadline
 	start  time.Time
-	chain  time.Time // start of the first call of a redirect chain
+	rest   time.Duration // from start to the context's deadline
+	hops   time.Duration // from the start of the first call of a redirect chain to start
 	route  string
 
 	report report // what ReportOf gives
@@ -91,7 +91,6 @@ func (c *call) begin() error {
 	ctx := req.Context()
 	c.Context = ctx
 	c.start = time.Now()
-	c.chain = c.start
 	c.policy = &t.cfg.Retry
 	c.hooks = t.hooks
 	own := events.From(ctx)
@@ -114,9 +113,9 @@ func (c *call) begin() error {
 	c.report = Report{Partition: c.target.partition, Generation: c.gen.number}
 	c.watchCancel()
 	deadline, _ := ctx.Deadline()
-	c.until = budget.StartClockAt(c.start, -1, deadline)
+	c.rest = budget.StartClockAt(c.start, -1, deadline).RemainingAt(c.start)
 	if before := redirectedFrom(req); before != nil {
-		c.clock, c.chain = before.clock, before.chain
+		c.clock, c.hops = before.clock, before.hops+c.start.Sub(before.start)
 		c.resent = before.resent + before.sends
 	} else {
 		c.clock = budget.StartClockAt(c.start, total, time.Time{})

@@ -72,5 +72,5 @@ func (c *call) ownDeadline() bool {
 	if owner == nil || !ok || owner.Timeout <= 0 {
 		return false
 	}
-	return deadline.Sub(c.chain.Add(owner.Timeout)).Abs() < ownTolerance
+	return deadline.Sub(c.start.Add(owner.Timeout-c.hops)).Abs() < ownTolerance
 }

@@ -28,20 +28,23 @@ func (c *call) sleep(d time.Duration) error {
 	return c.over()
 }
 
+// until is the clock of the context's deadline.
+func (c *call) until() budget.Clock { return budget.StartClockAt(c.start, c.rest, time.Time{}) }
+
 // allows reports whether delay fits the total retry time and the context.
 func (c *call) allows(delay time.Duration) bool {
-	return c.clock.Allows(delay) && c.until.Allows(delay)
+	return c.clock.Allows(delay) && c.until().Allows(delay)
 }
 
 // remaining is the time left for waiting.
-func (c *call) remaining() time.Duration { return min(c.clock.Remaining(), c.until.Remaining()) }
+func (c *call) remaining() time.Duration { return min(c.clock.Remaining(), c.until().Remaining()) }
 
 // truncate cuts a wait that does not fit to the rest of the total retry time.
 // It is false where nothing may be cut: Overrun is Return, nothing is left, or
 // the context ends first.
 func (c *call) truncate() (wait, bool) {
 	rest := c.clock.Remaining()
-	if c.policy.Overrun != Send || rest <= 0 || !c.until.Allows(rest) {
+	if c.policy.Overrun != Send || rest <= 0 || !c.until().Allows(rest) {
 		return wait{}, false
 	}
 	return wait{rest, true}, true
