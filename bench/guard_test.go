@@ -31,15 +31,15 @@ var callBounds = []struct {
 	cfg           func(t *testing.T) client.Config
 	allocs, bytes uint64
 }{
-	{"retry and budget, no telemetry", off, 2, 1056},
-	{"with a breaker", func(t *testing.T) client.Config { return withBreaker(t, off(t)) }, 4, 1152},
+	{"retry and budget, no telemetry", off, 2, 992},
+	{"with a breaker", func(t *testing.T) client.Config { return withBreaker(t, off(t)) }, 4, 1056},
 	{"no-op providers", func(*testing.T) client.Config {
 		return client.Config{Telemetry: otelbridge.Config{
 			TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(), Propagator: propagation.TraceContext{},
 		}}
-	}, 4, 1472},
-	{"SDK, unsampled", func(*testing.T) client.Config { return withSDK(sdktrace.NeverSample()) }, 10, 2048},
-	{"SDK, sampled", func(*testing.T) client.Config { return withSDK(sdktrace.AlwaysSample()) }, 15, 4352},
+	}, 4, 1408},
+	{"SDK, unsampled", func(*testing.T) client.Config { return withSDK(sdktrace.NeverSample()) }, 10, 1984},
+	{"SDK, sampled", func(*testing.T) client.Config { return withSDK(sdktrace.AlwaysSample()) }, 15, 4224},
 }
 
 func off(*testing.T) client.Config { return client.Config{NoTelemetry: true} }
