@@ -166,7 +166,11 @@ func (b *Bridge) attemptDone(ctx context.Context, e events.AttemptDone) {
 	ans := answerOf(method, &e)
 	got := s.recent.get(ans, s.common, &b.shared)
 	if b.in != nil && b.in.requestDuration.Enabled(ctx) {
-		b.in.requestDuration.Record(ctx, e.Duration.Seconds(), got.record...)
+		spanCtx := ctx
+		if a != nil {
+			spanCtx = a.Context // the span is right there
+		}
+		b.in.requestDuration.Record(spanCtx, e.Duration.Seconds(), got.record...)
 	}
 	if a == nil || a.span == nil || !a.ended.CompareAndSwap(false, true) {
 		return

@@ -79,7 +79,11 @@ func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
 				opts = s.outcome[e.Outcome]
 			}
 			if opts != nil {
-				b.in.callDuration.Record(ctx, e.Duration.Seconds(), opts...)
+				spanCtx := ctx
+				if c != nil {
+					spanCtx = c.Context // the span is right there
+				}
+				b.in.callDuration.Record(spanCtx, e.Duration.Seconds(), opts...)
 			}
 		}
 		if e.Outcome == events.OutcomeEscaped {

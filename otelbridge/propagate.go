@@ -10,7 +10,8 @@ import (
 )
 
 // inject writes the span context and the baggage of ctx into the attempt's own
-// header. a is the attempt, if the bridge keeps one.
+// header. a is the attempt that ctx is, if the bridge keeps one; the span is
+// right there in its context.
 func (b *Bridge) inject(ctx context.Context, a *attempt, client string, header http.Header) {
 	if header == nil {
 		return
@@ -25,7 +26,7 @@ func (b *Bridge) inject(ctx context.Context, a *attempt, client string, header h
 		return
 	}
 	a.header = header
-	b.propagator.Inject(ctx, (*attemptCarrier)(a))
+	b.propagator.Inject(a.Context, (*attemptCarrier)(a))
 	a.header = nil
 }
 
