@@ -153,6 +153,8 @@ func (x *exchange) await(w *waiter) error {
 			continue
 		case <-x.ctx.Done():
 			err = context.Cause(x.ctx)
+		case <-x.cancel:
+			err = errCanceled
 		case <-limit:
 			timer, limit = nil, nil
 			if err = x.overdue(w); err == nil {

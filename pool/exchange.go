@@ -18,7 +18,7 @@ type exchange struct {
 	ctx     context.Context
 	trace   *httptrace.ClientTrace // the user's
 	attempt *Attempt
-	legacy  *legacyCancel
+	cancel  <-chan struct{} // the request's own; http.Client.Timeout sets it
 	hooks   hooks
 
 	key     key
@@ -78,9 +78,6 @@ func (x *exchange) run() (*http.Response, error) {
 // resolve finds the key of the request's connections.
 func (x *exchange) resolve() error {
 	x.body.of(x.req)
-	if cancel := x.req.Cancel; cancel != nil { //nolint:staticcheck // http.Client.Timeout sets it
-		x.ctx, x.legacy = withCancel(x.ctx, cancel)
-	}
 	x.trace = httptrace.ContextClientTrace(x.ctx)
 	u := x.req.URL
 	x.to = endpointOf(u)
@@ -117,8 +114,7 @@ func (x *exchange) fail(err error) (*http.Response, error) {
 	if x.attempt != nil && kindsOf(err)&kindUnsent != 0 {
 		x.attempt.NothingWritten = true
 	}
-	x.legacy.settle(err)
-	x.legacy.end()
+	awaitCancel(x.cancel, err)
 	return nil, err
 }
 
@@ -130,12 +126,15 @@ func (x *exchange) unwind() {
 	}
 	x.body.close()
 	x.leave()
-	x.legacy.end()
 	if x.resp != nil {
 		// Its body holds the connection and ends the request.
 		x.admitted = false
 		x.resp.Body.Close()
 		return
+	}
+	if x.s != nil {
+		x.s.unwatch()
+		x.s.legacy.end()
 	}
 	if c := x.c; c != nil {
 		x.c = nil

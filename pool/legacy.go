@@ -3,53 +3,66 @@ package pool
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
-// errCanceled is the end of a request by its own Cancel channel.
-var errCanceled = errors.New("pool: request canceled")
+// errCanceled is the end of a request by its own Cancel channel while it waits
+// for a connection. Later net/http has an error for that.
+var errCanceled = errors.New("pool: request canceled while waiting for a connection")
 
-// legacyCancel turns a request's Cancel channel into the end of a context, on
-// a goroutine.
+// legacyCancel relays a request's Cancel channel to net/http for one send.
+// net/http has a goroutine wait for it, and leaves that behind when the send
+// fails: so the relay ends with the send in any case.
 type legacyCancel struct {
-	channel <-chan struct{}
-	cancel  context.CancelCauseFunc
+	from <-chan struct{}
+	to   chan struct{}
+	over chan struct{}
+
+	ended atomic.Bool
 }
 
-// withCancel returns a context that also ends when channel closes.
-func withCancel(ctx context.Context, channel <-chan struct{}) (context.Context, *legacyCancel) {
-	ctx, cancel := context.WithCancelCause(ctx)
+func relay(from <-chan struct{}) *legacyCancel {
+	l := &legacyCancel{from: from, to: make(chan struct{}), over: make(chan struct{})}
 	go func() {
+		defer close(l.to)
 		select {
-		case <-channel:
-			cancel(errCanceled)
-		case <-ctx.Done():
+		case <-l.from:
+		case <-l.over:
 		}
 	}()
-	return ctx, &legacyCancel{channel, cancel}
+	return l
 }
 
-// end ends the goroutine and frees the context.
+// end ends the relay.
 func (l *legacyCancel) end() {
+	if l != nil && !l.ended.Swap(true) {
+		close(l.over)
+	}
+}
+
+// settle is awaitCancel.
+func (l *legacyCancel) settle(err error) {
 	if l != nil {
-		l.cancel(nil)
+		awaitCancel(l.from, err)
 	}
 }
 
 // clientTimeoutGrace is how long a deadline waits for a request's Cancel.
 const clientTimeoutGrace = 10 * time.Millisecond
 
-// settle gives http.Client the time to notice that its Timeout has passed. For
-// a transport that is not an *http.Transport it sets both a context deadline
-// and Cancel, and says "Client.Timeout exceeded" only if Cancel came first.
-func (l *legacyCancel) settle(err error) {
-	if l == nil || !errors.Is(err, context.DeadlineExceeded) {
+// awaitCancel gives http.Client the time to notice that its Timeout has passed.
+// For a transport that is not an *http.Transport it sets both a context
+// deadline and Cancel, and says "Client.Timeout exceeded" only if Cancel came
+// first.
+func awaitCancel(cancel <-chan struct{}, err error) {
+	if cancel == nil || !errors.Is(err, context.DeadlineExceeded) {
 		return
 	}
 	timer := time.NewTimer(clientTimeoutGrace)
 	defer timer.Stop()
 	select {
-	case <-l.channel:
+	case <-cancel:
 	case <-timer.C:
 	}
 }

@@ -80,6 +80,7 @@ func (x *exchange) recover(err error) error {
 	}
 	x.c = nil
 	s.unwatch()
+	s.legacy.end()
 	x.t.release(x.ctx, x.hooks, c, ending{reusable: c.h2, cause: cause})
 	if !again {
 		return x.final(&f, class)

@@ -90,7 +90,7 @@ func (s *sending) gotFirstByte() bool { return s.probe != nil && s.probe.first.L
 // or has been released; on error x.c is still held.
 func (x *exchange) send() (*http.Response, error) {
 	c := x.c
-	s := &sending{ctx: x.ctx, c: c, of: x.hooks.of, legacy: x.legacy}
+	s := &sending{ctx: x.ctx, c: c, of: x.hooks.of}
 	x.s = s
 	if c.g.key.endpoint != x.to {
 		to := x.to
@@ -109,8 +109,9 @@ func (x *exchange) send() (*http.Response, error) {
 	}
 	req := x.req.WithContext(s)
 	req.Body = x.body.next()
-	if x.legacy != nil {
-		req.Cancel = nil //nolint:staticcheck // it is in the context
+	if x.cancel != nil {
+		s.legacy = relay(x.cancel)
+		req.Cancel = s.legacy.to //nolint:staticcheck // http.Client.Timeout sets it
 	}
 	x.before = c.written()
 	resp, err := c.cc.RoundTrip(req)

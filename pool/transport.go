@@ -70,7 +70,7 @@ func New(cfg Config) (*Transport, error) {
 // dead (see the package comment), and returns a response or an error, never
 // both. It closes the request's body exactly once, and does not change req.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := exchange{t: t, req: req}
+	x := exchange{t: t, req: req, cancel: req.Cancel} //nolint:staticcheck // http.Client.Timeout sets it
 	if err := validate(req); err != nil {
 		closeBody(req)
 		return nil, err
