@@ -130,12 +130,27 @@ func TestThePageIsServedUntilAnInterrupt(t *testing.T) {
 // The legacy act needs half a minute to drain the budget: a story that is too
 // short to show it must not pass.
 func TestAHeadlessStoryThatIsTooShortFails(t *testing.T) {
+	t.Parallel()
 	var stdout, stderr writer
 	status := run(t.Context(), []string{"-headless", "-duration", "20s"}, &stdout, &stderr)
 	if status != exitFailed || !strings.Contains(stderr.String(), "give it more time") {
 		t.Errorf("status %d, %s\n%s", status, stderr.String(), stdout.String())
 	}
 	for _, want := range []string{"-- legacy:", "the draining alert FIRES", "no failure reached a caller", "connections recovered"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, stdout.String())
+		}
+	}
+}
+
+func TestWithADurationThePageEndsWithTheStory(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr writer
+	status := run(t.Context(), []string{"-listen", "127.0.0.1:0", "-history", "0", "-duration", "20s"}, &stdout, &stderr)
+	if status != exitOK || stderr.String() != "" {
+		t.Errorf("status %d, %s", status, stderr.String())
+	}
+	for _, want := range []string{"legacy: ", "settled: ", "dead: ", "healthy again: "} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, stdout.String())
 		}

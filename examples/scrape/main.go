@@ -27,11 +27,11 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:9464", "`ADDRESS` of /metrics")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	l, err := net.Listen("tcp", *listen)
 	if err == nil {
 		err = run(ctx, l, os.Stdout)
 	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "scrape:", err)
 		os.Exit(1)

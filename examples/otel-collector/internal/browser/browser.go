@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -153,7 +154,7 @@ func (t *Tab) Whole() ([]byte, error) {
 
 // Close ends the browser.
 func (t *Tab) Close() {
-	for i := len(t.close) - 1; i >= 0; i-- {
-		t.close[i]()
+	for _, end := range slices.Backward(t.close) {
+		end()
 	}
 }

@@ -37,8 +37,8 @@ func (d *DB) Handler() http.Handler {
 	return mux
 }
 
-// badRequest is an error of the asker's.
-type badRequest struct{ error }
+// requestError is an error of the asker's.
+type requestError struct{ error }
 
 func reply(w http.ResponseWriter, r *http.Request, answer func(*http.Request) (any, error)) {
 	out := struct {
@@ -49,7 +49,7 @@ func reply(w http.ResponseWriter, r *http.Request, answer func(*http.Request) (a
 	}{Status: "success"}
 	status := http.StatusOK
 	data, err := answer(r)
-	var bad badRequest
+	var bad requestError
 	switch {
 	case errors.As(err, &bad):
 		status, out.ErrorType = http.StatusBadRequest, "bad_data"
@@ -111,7 +111,7 @@ func (d *DB) answerQuery(r *http.Request) (any, error) {
 	}
 	q, err := d.engine.NewInstantQuery(r.Context(), d.tsdb, nil, r.FormValue("query"), at)
 	if err != nil {
-		return nil, badRequest{err}
+		return nil, requestError{err}
 	}
 	return exec(r.Context(), q)
 }
@@ -132,15 +132,15 @@ func (d *DB) answerRange(r *http.Request) (any, error) {
 	}
 	switch {
 	case end.Before(start):
-		return nil, badRequest{errors.New("end is before start")}
+		return nil, requestError{errors.New("end is before start")}
 	case step <= 0:
-		return nil, badRequest{errors.New("step must be positive")}
+		return nil, requestError{errors.New("step must be positive")}
 	case end.Sub(start)/step > mostPoints:
-		return nil, badRequest{fmt.Errorf("more than %d points: choose a longer step", mostPoints)}
+		return nil, requestError{fmt.Errorf("more than %d points: choose a longer step", mostPoints)}
 	}
 	q, err := d.engine.NewRangeQuery(r.Context(), d.tsdb, nil, r.FormValue("query"), start, end, step)
 	if err != nil {
-		return nil, badRequest{err}
+		return nil, requestError{err}
 	}
 	return exec(r.Context(), q)
 }
@@ -168,7 +168,7 @@ func exec(ctx context.Context, q promql.Query) (any, error) {
 			out = append(out, series{Metric: s.Metric.Map(), Values: values})
 		}
 	default:
-		return nil, badRequest{fmt.Errorf("results of type %s are not served", res.Value.Type())}
+		return nil, requestError{fmt.Errorf("results of type %s are not served", res.Value.Type())}
 	}
 	return result{string(res.Value.Type()), out}, nil
 }
@@ -182,7 +182,7 @@ func (d *DB) answerSeries(r *http.Request) (any, error) {
 func (d *DB) answerLabelValues(r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	if !model.UTF8Validation.IsValidLabelName(name) {
-		return nil, badRequest{fmt.Errorf("%q is no label", name)}
+		return nil, requestError{fmt.Errorf("%q is no label", name)}
 	}
 	values := []string{}
 	err := d.each(r, func(ls labels.Labels) {
@@ -206,11 +206,11 @@ func (d *DB) each(r *http.Request, f func(labels.Labels)) error {
 	}
 	matches := r.URL.Query()["match[]"]
 	if len(matches) == 0 {
-		return badRequest{errors.New("no match[] parameter provided")}
+		return requestError{errors.New("no match[] parameter provided")}
 	}
 	sets, err := parser.NewParser(parser.Options{}).ParseMetricSelectors(matches)
 	if err != nil {
-		return badRequest{err}
+		return requestError{err}
 	}
 	q, err := d.tsdb.Querier(start.UnixMilli(), end.UnixMilli())
 	if err != nil {

@@ -23,7 +23,7 @@ func timeOf(r *http.Request, name string, absent time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
 		return t, nil
 	}
-	return time.Time{}, badRequest{fmt.Errorf("%s: %q is no time", name, s)}
+	return time.Time{}, requestError{fmt.Errorf("%s: %q is no time", name, s)}
 }
 
 // durationOf reads seconds, or a duration such as 15s.
@@ -35,5 +35,5 @@ func durationOf(r *http.Request, name string) (time.Duration, error) {
 	if d, err := model.ParseDuration(s); err == nil {
 		return time.Duration(d), nil
 	}
-	return 0, badRequest{fmt.Errorf("%s: %q is no duration", name, s)}
+	return 0, requestError{fmt.Errorf("%s: %q is no duration", name, s)}
 }

@@ -36,8 +36,9 @@ func main() {
 	out := flag.String("o", "budget-dashboard.png", "`FILE` to write")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *out); err != nil {
+	err := run(ctx, *out)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "screenshot:", err)
 		os.Exit(1)
 	}

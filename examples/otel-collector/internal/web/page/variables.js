@@ -9,6 +9,7 @@ const all = "$__all";
 export class Variables {
   constructor(list, changed) {
     this.list = list.filter((v) => v.type === "query");
+    this.sources = list.filter((v) => v.type === "datasource"); // there is one to choose from
     this.changed = changed;
     this.chosen = {};
     this.options = {};
@@ -49,7 +50,8 @@ export class Variables {
     const signature = JSON.stringify([this.options, this.chosen]);
     if (into.contains(document.activeElement) || into.dataset.drawn === signature) return;
     into.dataset.drawn = signature;
-    into.replaceChildren(...this.list.map((v) => (v.multi ? this.several(v) : this.one(v))));
+    into.replaceChildren(...this.sources.map((v) => el("label", { class: "variable", title: v.description },
+      el("span", {}, v.label || v.name), el("select", { id: "var-" + v.name }, el("option", {}, "Prometheus")))), ...this.list.map((v) => (v.multi ? this.several(v) : this.one(v))));
   }
 
   one(v) {
