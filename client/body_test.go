@@ -156,8 +156,8 @@ func TestTheDrainIsBoundedInTimeAndSize(t *testing.T) {
 				if err != nil || resp.StatusCode != 200 {
 					t.Fatalf("got %v, %v", resp, err)
 				}
-				if took := time.Since(start); took > drainTime+1 {
-					t.Errorf("took %v, want at most %v", took, drainTime)
+				if took := time.Since(start); took > 50*time.Millisecond+1 {
+					t.Errorf("took %v, want at most 50ms", took)
 				}
 			})
 		})

@@ -117,6 +117,7 @@ func (c *call) begin() error {
 	if before := redirectedFrom(req); before != nil {
 		c.clock, c.hops = before.clock, before.hops+c.start.Sub(before.start)
 		c.resent = before.resent + before.sends
+		c.forget = before.forget && before.target.partition == c.target.partition
 	} else {
 		c.clock = budget.StartClockAt(c.start, total, time.Time{})
 		if c.stream != nil {
