@@ -28,8 +28,8 @@ func (x *exchange) acquire() error {
 		if err != nil {
 			return err
 		}
-		if !x.c.dead() {
-			break
+		if !x.got.reused && !x.got.parked || !x.c.dead() {
+			break // one just dialled fails with its own error
 		}
 		x.leaveDead()
 	}
@@ -41,7 +41,9 @@ func (x *exchange) acquire() error {
 	if x.trace != nil && x.trace.GotConn != nil {
 		x.trace.GotConn(httptrace.GotConnInfo{Conn: c.nc, Reused: x.got.reused, WasIdle: x.got.parked, IdleTime: x.got.idleTime})
 	}
-	x.hooks.acquired(x.ctx, c, x.got, x.lastWait)
+	got := x.got
+	x.got.announce = false
+	x.hooks.acquired(x.ctx, c, got, x.lastWait)
 	return nil
 }
 

@@ -138,6 +138,9 @@ func (x *exchange) unwind() {
 	}
 	if c := x.c; c != nil {
 		x.c = nil
+		if x.got.announce {
+			x.t.background(func() { x.t.openedIdle(c) })
+		}
 		x.t.release(x.ctx, x.hooks, c, ending{reusable: true, unused: true})
 	}
 	if x.admitted {

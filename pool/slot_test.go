@@ -272,3 +272,23 @@ func TestAnUpgradeAndOtherRequestsShareTheLimit(t *testing.T) {
 		}
 	})
 }
+
+// A server that takes connections and drops them is dialled once per request.
+func TestAConnectionThatDiesAtBirthIsTheRequestsError(t *testing.T) {
+	for _, p := range faultserver.Protocols() {
+		for _, how := range []faultserver.How{faultserver.FIN, faultserver.RST} {
+			inWorld(t, faultserver.Config{Protocol: p, ChooseConn: func(faultserver.Conn) faultserver.Script {
+				return faultserver.Do(faultserver.Kill{How: how})
+			}}, nil, func(w *world) {
+				for range 3 {
+					if _, err := w.do("GET", "/x", ""); err == nil {
+						t.Errorf("%v, %v: no error", p, how)
+					}
+				}
+				if n := w.srv.Stats().Opened; n != 3 {
+					t.Errorf("%v, %v: %d connections for 3 requests", p, how, n)
+				}
+			})
+		}
+	}
+}
