@@ -1,8 +1,9 @@
-//go:build !unix
+//go:build !linux
 
 package main
 
 import "time"
 
-// processorClock is the wall clock where the processor's is not known.
+// Where the processor's time is not known, these are the wall clock.
+func threadClock() time.Duration    { return wallClock() }
 func processorClock() time.Duration { return wallClock() }

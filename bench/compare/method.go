@@ -71,6 +71,8 @@ type plan struct {
 	rounds int
 	slice  time.Duration
 	clock  clock
+	what   string // what clock tells
+	busy   bool   // the machine does other things, too
 	settle func() // runs after each slice, outside the measured time; may be nil
 }
 

@@ -15,6 +15,7 @@ import (
 type results struct {
 	began    time.Time
 	plan     string
+	load     string     // when it began
 	targets  [][]target // one per repetition
 	poisoned map[string][]poisoned
 	parts    []partResult
@@ -56,8 +57,18 @@ func (r *results) write(w io.Writer) {
 }
 
 func (r *results) machine() string {
-	return fmt.Sprintf("%s, %s/%s, %d processors (%s), %s.", r.began.UTC().Format("2006-01-02"), runtime.GOOS, runtime.GOARCH,
-		runtime.NumCPU(), processor(), runtime.Version())
+	return fmt.Sprintf("%s, %s/%s, %d processors (%s), %s. Load average of one minute: %s when the run began, %s when it ended (it adds about 1 itself).",
+		r.began.UTC().Format("2006-01-02"), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version(), r.load, load())
+}
+
+// load is the load average of the last minute.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
 }
 
 // processor is the model that the kernel names.
