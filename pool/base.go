@@ -149,6 +149,10 @@ func (t *Transport) newPrivate(from settings, v variant) *http.Transport {
 		p.DialTLSContext = t.dialTLSSocket
 	case v.tlsProxy:
 		p.DialTLSContext = t.dialTLSProxy
+	case protocols.HTTP2():
+		p.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return t.dialTLSDirect(ctx, p, network, addr)
+		}
 	}
 	return p
 }
@@ -222,6 +226,26 @@ func (t *Transport) dialTLSSocket(ctx context.Context, network, addr string) (ne
 		return nc, nil
 	}
 	return d.socket(nc), nil
+}
+
+// dialTLSDirect is the DialTLSContext of the private base p where HTTP/2 is
+// possible. It does what net/http does by itself, but keeps hold of the TLS
+// connection, which alone knows of an alert that ended it between two requests
+// of HTTP/2. net/http does the handshake.
+func (t *Transport) dialTLSDirect(ctx context.Context, p *http.Transport, network, addr string) (net.Conn, error) {
+	nc, err := t.dialSocket(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	cfg := p.TLSClientConfig.Clone() // net/http has put the protocols in
+	if cfg.ServerName == "" {
+		if cfg.ServerName, _, err = net.SplitHostPort(addr); err != nil {
+			return nil, err
+		}
+	}
+	over := tls.Client(nc, cfg)
+	dialingFrom(ctx).c.over = over
+	return over, nil
 }
 
 // socket wraps the socket of d.

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"time"
@@ -22,8 +23,9 @@ type conn struct {
 
 	// Set by the dial before the connection is published.
 	cc     *http.ClientConn
-	raw    *rawConn // nil where the base's DialTLSContext gave a *tls.Conn
-	nc     net.Conn // the socket as the base's dial function returned it
+	raw    *rawConn  // nil where the base's DialTLSContext gave a *tls.Conn
+	nc     net.Conn  // the socket as the base's dial function returned it
+	over   *tls.Conn // the TLS connection over raw; nil where the pool did not make it
 	h2     bool
 	tls    bool
 	opened time.Time
@@ -140,11 +142,13 @@ func (c *conn) retire(cause events.ConnCause) {
 // close closes the socket. No lock may be held. When it returns, the slot has
 // been given back.
 func (c *conn) close() {
-	c.cc.Close()
 	if c.raw != nil {
+		c.raw.closed.Store(true) // how the server answers close_notify is no failure
+		c.cc.Close()
 		c.raw.Close() // after 101 the client connection leaves it open
 		return
 	}
+	c.cc.Close()
 	c.nc.Close()
 	c.g.t.socketClosed(c)
 }

@@ -22,12 +22,13 @@ type dialing struct {
 	to     endpoint
 	proxy  *url.URL
 	ctx    context.Context // carries the values of the request's context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	w      *waiter // guarded by Transport.mu: the waiter it was started for; nil once that is served or gone
 	fresh  bool    // for that waiter alone
 
 	// Set by the trace and the dial functions, on goroutines of net/http.
 	handshaking atomic.Bool // a TLS handshake has begun and not succeeded
+	late        *time.Timer // ends the dial when the handshake on conn.over takes too long
 	handshakes  atomic.Int32
 	alpn        atomic.Pointer[string] // negotiated by the last handshake
 }
@@ -60,7 +61,7 @@ func (t *Transport) startDial(g *group, w *waiter) {
 	c := &conn{g: g, id: lastConn.Add(1), flavour: w.flavour, meta: w.meta, slot: true}
 	c.meta.Call = 0
 	d := &dialing{c: c, to: w.to, proxy: w.proxy, w: w, fresh: w.fresh}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(w.ctx))
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(w.ctx))
 	d.ctx, d.cancel = &dialContext{ctx, d}, cancel
 	g.dials = append(g.dials, d)
 	if g.shared == nil && !w.fresh && w.flavour == anyProtocol && t.keepAlives() && g.speaks != speaksHTTP1 && t.multiplexes(g.key.scheme) {
@@ -105,8 +106,16 @@ func (t *Transport) dial(d *dialing) {
 // trace follows the TLS handshakes: only it tells their errors from others.
 func (d *dialing) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		TLSHandshakeStart: func() { d.handshaking.Store(true) },
+		TLSHandshakeStart: func() {
+			d.handshaking.Store(true)
+			if limit := d.c.g.t.base.TLSHandshakeTimeout; limit > 0 && d.c.over != nil {
+				d.late = time.AfterFunc(limit, func() { d.cancel(handshakeTimeoutError{}) })
+			}
+		},
 		TLSHandshakeDone: func(s tls.ConnectionState, err error) {
+			if d.late != nil {
+				d.late.Stop()
+			}
 			if err != nil {
 				return
 			}
@@ -123,7 +132,7 @@ func (d *dialing) trace() *httptrace.ClientTrace {
 
 // abandon closes what a failed dial has left open.
 func (d *dialing) abandon() {
-	d.cancel()
+	d.cancel(nil)
 	switch {
 	case d.c.raw != nil:
 		d.c.raw.Close()
@@ -256,6 +265,9 @@ func (t *Transport) dialOver(d *dialing) {
 // explain gives the error of a dial its type.
 func (d *dialing) explain(err error) error {
 	to := d.to.origin()
+	if cause := context.Cause(d.ctx); cause == (handshakeTimeoutError{}) {
+		err = cause
+	}
 	if d.handshaking.Load() || isHandshakeError(err) {
 		return &TLSHandshakeError{Origin: to, Err: err}
 	}

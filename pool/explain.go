@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
 )
@@ -19,6 +20,11 @@ func (s *sending) explain(op string, err error) error {
 	}
 	ks := kindsOf(err)
 	failure := c.failure()
+	if ks&kindUnusable != 0 {
+		if alert := c.alert(); alert != nil {
+			err, ks = alert, 0
+		}
+	}
 	if failure != nil && failure != io.EOF && hides(ks, err) {
 		err = fmt.Errorf("%w: %w", err, failure)
 		ks |= kindsOf(failure)
@@ -71,6 +77,19 @@ func (c *conn) failure() error {
 		return nil
 	}
 	return c.raw.failed()
+}
+
+// alert returns the TLS alert that ended a dead connection, nil if none did or
+// it is not known.
+func (c *conn) alert() error {
+	if c.over == nil || c.failure() != nil {
+		return nil
+	}
+	c.nc.SetReadDeadline(time.Unix(1, 0)) // in case that there is something to wait for
+	if _, err := c.over.Read(make([]byte, 1)); isAlertError(err) {
+		return err // each Read says it again
+	}
+	return nil
 }
 
 // bare removes the wrappers of net/http that add nothing but their type, as

@@ -40,7 +40,7 @@ func (t *Transport) dropIdle() (drop closing, dials []*dialing) {
 
 func (t *Transport) finishDrop(drop closing, dials []*dialing) {
 	for _, d := range dials {
-		d.cancel()
+		d.cancel(nil)
 	}
 	drop.close()
 	drop.emit(context.Background(), hooks{t: t}, nil)

@@ -129,7 +129,7 @@ func (x *exchange) final(f *fault, class events.ErrorClass) error {
 			Origin: x.to.origin(), Conn: x.s.c.id, Try: x.dead + 1, Class: class,
 			NothingWritten: f.unprocessed(), Err: f.err,
 		}
-	case f.connection && f.unwritten:
+	case f.connection && f.unprocessed() && !Unprocessed(f.err):
 		return &unsentError{f.err}
 	}
 	return f.err

@@ -246,15 +246,6 @@ func TestErrorsOfWritingARequestBody(t *testing.T) {
 			},
 			want: always(verdict{class: events.ClassOther, is: []error{errOwn}}),
 		},
-		{
-			name: "fewer bytes than its length", on: http1s, provoke: func(r *rig) error {
-				req := r.secret(context.Background(), "PUT", newOneShot("short"))
-				req.ContentLength = 100
-				_, _, err := exchange(r.pool, req)
-				return err
-			},
-			want: always(verdict{class: events.ClassOther}),
-		},
 	})
 }
 

@@ -152,9 +152,9 @@ func TestErrorsOfALateAlert(t *testing.T) {
 	unseen := refused
 	unseen.unprocessed = true
 	inTaxonomy(t, []taxon{
-		{name: "no client certificate, request unwritten", on: []faultserver.Protocol{faultserver.TLS}, config: demand, provoke: before, want: always(unseen)},
+		{name: "no client certificate, request unwritten", on: tlsOnes, config: demand, provoke: before, want: always(unseen)},
 		{
-			name: "certificate of another authority, request unwritten", on: []faultserver.Protocol{faultserver.TLS}, config: demand, provoke: before, want: always(unseen),
+			name: "certificate of another authority, request unwritten", on: tlsOnes, config: demand, provoke: before, want: always(unseen),
 			tune: func(b *http.Transport, _ *pool.Config) { stranger(b) },
 		},
 		{
