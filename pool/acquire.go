@@ -28,8 +28,8 @@ func (x *exchange) acquire() error {
 		if err != nil {
 			return err
 		}
-		if !x.got.reused && !x.got.parked || !x.c.dead() {
-			break // one just dialled fails with its own error
+		if !x.diedOnItsWay() {
+			break
 		}
 		x.leaveDead()
 	}
@@ -45,6 +45,13 @@ func (x *exchange) acquire() error {
 	x.got.announce = false
 	x.hooks.acquired(x.ctx, c, got, x.lastWait)
 	return nil
+}
+
+// diedOnItsWay reports whether x has got a connection that another one should
+// replace before anything is sent. One that was just dialled is not replaced: a
+// server that drops every connection would be dialled for ever.
+func (x *exchange) diedOnItsWay() bool {
+	return (x.got.reused || x.got.parked) && x.c.dead()
 }
 
 // leaveDead gives back a connection that died on its way to x, which keeps its

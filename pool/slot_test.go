@@ -276,19 +276,27 @@ func TestAnUpgradeAndOtherRequestsShareTheLimit(t *testing.T) {
 // A server that takes connections and drops them is dialled once per request.
 func TestAConnectionThatDiesAtBirthIsTheRequestsError(t *testing.T) {
 	for _, p := range faultserver.Protocols() {
-		for _, how := range []faultserver.How{faultserver.FIN, faultserver.RST} {
-			inWorld(t, faultserver.Config{Protocol: p, ChooseConn: func(faultserver.Conn) faultserver.Script {
-				return faultserver.Do(faultserver.Kill{How: how})
-			}}, nil, func(w *world) {
-				for range 3 {
-					if _, err := w.do("GET", "/x", ""); err == nil {
-						t.Errorf("%v, %v: no error", p, how)
-					}
-				}
-				if n := w.srv.Stats().Opened; n != 3 {
-					t.Errorf("%v, %v: %d connections for 3 requests", p, how, n)
-				}
-			})
-		}
+		inWorld(t, faultserver.Config{Protocol: p}, nil, func(w *world) {
+			x := w.enqueue("/x")
+			w.pool.mu.Lock()
+			w.pool.pump(x.w.g)
+			w.pool.mu.Unlock()
+			synctest.Wait()
+			w.srv.KillIdle(faultserver.RST)
+			synctest.Wait()
+			if err := x.accept(x.w); err != nil {
+				t.Fatal(err)
+			}
+			if !x.c.dead() || x.diedOnItsWay() {
+				t.Errorf("%v: dead %v, to be replaced %v", p, x.c.dead(), x.diedOnItsWay())
+			}
+			if _, err := x.send(); err == nil || x.recover(err) == nil {
+				t.Errorf("%v: %v was recovered", p, err)
+			}
+			x.unwind()
+			if n := w.srv.Stats().Opened; n != 1 {
+				t.Errorf("%v: %d connections", p, n)
+			}
+		})
 	}
 }
