@@ -43,7 +43,7 @@ type contestant struct {
 
 func contestants() []contestant {
 	return []contestant{
-		{"base alone", false, func(base http.RoundTripper, url string) entry { return plain(base, url) }},
+		{"base alone", false, plain},
 		{"plimsoll, pool alone", true, enterPool},
 		{"plimsoll, no telemetry", false, func(base http.RoundTripper, url string) entry {
 			return enterPlimsoll(base, url, client.Config{NoTelemetry: true, Breaker: newBreaker()}, nil)
@@ -135,7 +135,7 @@ func must[T any](v T, err error) T {
 func enterPool(base http.RoundTripper, url string) entry {
 	p := must(pool.New(pool.Config{Base: base.(*http.Transport)}))
 	e := plain(p, url)
-	e.close = func() { p.Close() } //nolint:errcheck // nothing is left to lose
+	e.close = func() { p.Close() }
 	return e
 }
 
@@ -152,13 +152,13 @@ func enterPlimsoll(base http.RoundTripper, url string, cfg client.Config, flush 
 	if flush != nil {
 		e.flush = flush
 	}
-	e.close = func() { c.Close() } //nolint:errcheck // nothing is left to lose
+	e.close = func() { c.Close() }
 	return e
 }
 
-func plimsollWith(make func() providers) func(http.RoundTripper, string) entry {
+func plimsollWith(to func() providers) func(http.RoundTripper, string) entry {
 	return func(base http.RoundTripper, url string) entry {
-		p := make()
+		p := to()
 		return enterPlimsoll(base, url, client.Config{Breaker: newBreaker(), Telemetry: p.bridge()}, p.flush)
 	}
 }

@@ -3,7 +3,7 @@
 // the raw samples, which benchstat reads, into bench/raw.txt.
 //
 // Times come from slices that alternate between all contestants, forwards and
-// then backwards (A B C C B A), so that a machine that changes its pace
+// then backwards, so that a machine that changes its pace
 // meanwhile slows all of them. A figure is the median over the rounds with a
 // bootstrap 95 % interval; a ratio is formed in each round, of the times above
 // those of the bare RoundTripper, and a bound applies to the upper end of its

@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"net/http"
 	"os"
 	"runtime"
@@ -35,7 +34,8 @@ func main() {
 		runtime.LockOSThread()
 		p.clock, p.busy, p.what = processorClock, true, "processor time: of the process without telemetry, of the calling thread with it"
 	default:
-		log.Fatalf("compare: -clock %q: use wall or processor", *how)
+		fmt.Fprintf(os.Stderr, "compare: -clock %q: use wall or processor\n", *how)
+		os.Exit(2)
 	}
 	r := &results{began: time.Now(), load: load(), poisoned: map[string][]poisoned{}, plan: fmt.Sprintf("%d rounds of slices of %v, %s", p.rounds, p.slice, p.what)}
 	wanted := func(part string) bool { return *only == "" || *only == part }

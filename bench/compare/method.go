@@ -76,7 +76,8 @@ type plan struct {
 	settle func() // runs after each slice, outside the measured time; may be nil
 }
 
-// interleaved measures teams of the same size in rounds of A B C C B A.
+// interleaved measures teams of the same size in rounds: each
+// once in order, then each once in reverse order.
 func (p plan) interleaved(teams []team) contest {
 	sizes := make([]int, len(teams))
 	for i, t := range teams {
@@ -110,9 +111,10 @@ type interval struct{ low, mid, high float64 }
 // time is the time of one operation of contestant i.
 func (c contest) time(i int) interval { return bootstrap(c[i]) }
 
-// ratio is (a − bare) / (b − bare), formed in each round; a negative bare is
-// none.
-func (c contest) ratio(a, b, bare int) interval {
+// ratio is (a − bare) / (b − bare), where a is the first contestant, formed in
+// each round; a negative bare is none.
+func (c contest) ratio(b, bare int) interval {
+	const a = 0
 	rs := make([]float64, len(c[a]))
 	for r := range rs {
 		x, y := c[a][r], c[b][r]

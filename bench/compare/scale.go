@@ -63,7 +63,7 @@ func perOrigin(origins int) originCost {
 
 	bare := answering{&failures{}}
 	in := must(client.NewTransport(client.Config{Base: bare, NoTelemetry: true, Breaker: newBreaker()}))
-	defer in.Close() //nolint:errcheck // nothing is left to lose
+	defer in.Close()
 	requests := make([]*http.Request, origins)
 	for i := range requests {
 		requests[i] = request(http.MethodGet, fmt.Sprintf("http://host-%d.example/", i), nil)
@@ -83,11 +83,13 @@ func perOrigin(origins int) originCost {
 
 // eventually waits until goroutines that end have ended.
 func eventually(done func() bool) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
 	for range 200 {
 		if done() {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
+		<-tick.C
 	}
 }
 
