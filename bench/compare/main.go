@@ -19,13 +19,14 @@ import (
 func main() {
 	runs := flag.Int("runs", 3, "how often the targets are measured in a row")
 	rounds := flag.Int("rounds", targetPlan.rounds, "rounds of each target")
-	only := flag.String("only", "", "measure a part and print it: targets, poisoned, parts, scale, calls or million")
+	each := flag.Duration("slice", targetPlan.slice, "length of a slice of each target")
+	only := flag.String("only", "", "measure a part and print it: targets, poisoned, parts, scale, calls, million, or tables: all but the million")
 	table := flag.String("table", "../docs/benchmarks.md", "the table that is written")
 	raw := flag.String("raw", "raw.txt", "the samples that are written")
 	how := flag.String("clock", "wall", "what the ratios of serial calls are timed with: wall, or processor, on a machine that is busy")
 	flag.Parse()
 	p := targetPlan
-	p.rounds = *rounds
+	p.rounds, p.slice = *rounds, *each
 	switch *how {
 	case "wall":
 	case "processor":
@@ -38,7 +39,7 @@ func main() {
 		os.Exit(2)
 	}
 	r := &results{began: time.Now(), load: load(), poisoned: map[string][]poisoned{}, plan: fmt.Sprintf("%d rounds of slices of %v, %s", p.rounds, p.slice, p.what)}
-	wanted := func(part string) bool { return *only == "" || *only == part }
+	wanted := func(part string) bool { return *only == "" || *only == part || part != "million" && *only == "tables" }
 	if wanted("million") {
 		r.million()
 	}
@@ -61,16 +62,24 @@ func main() {
 		r.measureScale()
 	}
 	if wanted("calls") {
+		if *only == "" || *only == "tables" {
+			r.save(*table, *raw) // the longest part is still to come
+		}
 		r.measureCalls()
 	}
-	if *only != "" {
+	if *only != "" && *only != "tables" {
 		r.print(*only)
 		return
 	}
+	r.save(*table, *raw)
+}
+
+// save writes the table and the samples.
+func (r *results) save(table, raw string) {
 	var text, samples bytes.Buffer
 	r.write(&text)
 	r.writeRaw(&samples)
-	for name, content := range map[string][]byte{*table: text.Bytes(), *raw: samples.Bytes()} {
+	for name, content := range map[string][]byte{table: text.Bytes(), raw: samples.Bytes()} {
 		check(os.WriteFile(name, content, 0o644)) //nolint:gosec // public documents
 	}
 }
