@@ -31,6 +31,9 @@ func (t *Transport) dropIdle() (drop closing, dials []*dialing) {
 		for _, d := range g.dials {
 			if d.w == nil && g.queue.first == nil {
 				dials = append(dials, d)
+				if g.shared == d {
+					g.shared = nil // it is about to fail: nobody may wait for it
+				}
 			}
 		}
 		t.tidy(g)
