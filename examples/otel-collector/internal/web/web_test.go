@@ -1,7 +1,9 @@
 package web
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -231,6 +233,24 @@ func TestThePageLoadsNothingFromElsewhereAndHoldsNoInlineCode(t *testing.T) {
 	}
 	if license, err := embedded.ReadFile("page/vendor/uplot/LICENSE"); err != nil || !strings.Contains(string(license), "MIT") {
 		t.Error(err, string(license))
+	}
+}
+
+// What lies in the vendor folder is what its README names.
+func TestThePlotterIsTheOneFromItsPackage(t *testing.T) {
+	readme, err := embedded.ReadFile("page/vendor/uplot/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := regexp.MustCompile(`(?m)^([0-9a-f]{64})  (\S+)$`).FindAllStringSubmatch(string(readme), -1)
+	if len(sums) != 2 {
+		t.Errorf("%d sums", len(sums))
+	}
+	for _, m := range sums {
+		file, err := embedded.ReadFile("page/vendor/uplot/" + m[2])
+		if got := fmt.Sprintf("%x", sha256.Sum256(file)); err != nil || got != m[1] {
+			t.Errorf("%s: %v, %s", m[2], err, got)
+		}
 	}
 }
 
