@@ -170,9 +170,13 @@ func (c *call) count() {
 	}
 }
 
-// classOver is the class of a context's error.
+// classOver is the class of what cut a wait short: a context's error, or
+// ErrClosed.
 func classOver(err error) events.ErrorClass {
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case err == ErrClosed:
+		return events.ClassOther
+	case errors.Is(err, context.DeadlineExceeded):
 		return events.ClassTimeout
 	}
 	return events.ClassCanceled

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"github.com/plimsoll-http/plimsoll/pool"
@@ -19,10 +20,13 @@ type generation struct {
 
 	retired atomic.Bool   // no new call may enter
 	left    chan struct{} // capacity 1; signalled when a call leaves a retired generation
+
+	end    sync.Once
+	closed chan struct{} // closed by close
 }
 
 func newGeneration(number uint64, cfg *Config, template *http.Transport) (*generation, error) {
-	g := &generation{number: number, targets: newRegistry(cfg.Budget), left: make(chan struct{}, 1)}
+	g := &generation{number: number, targets: newRegistry(cfg.Budget), left: make(chan struct{}, 1), closed: make(chan struct{})}
 	if cfg.Base != nil {
 		g.base, g.streams = cfg.Base, cfg.Base
 		return g, nil
@@ -87,8 +91,9 @@ func (g *generation) closeIdle() {
 	}
 }
 
-// close closes everything at once.
+// close closes everything at once and ends the waits of calls.
 func (g *generation) close() {
+	g.end.Do(func() { close(g.closed) })
 	for _, p := range g.pools {
 		p.Close()
 	}

@@ -172,18 +172,54 @@ func TestEveryShutdownSeesTheLastCallLeave(t *testing.T) {
 	}
 }
 
-func TestARetryAfterCloseSaysThatTheClientIsClosed(t *testing.T) {
+func TestCloseEndsTheWaitsOfCalls(t *testing.T) {
+	for _, base := range []http.RoundTripper{nil, roundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {"10"}}}, nil
+	})} {
+		inBubble(t, func(t *testing.T) {
+			r := newRig(t, Config{Base: base}, statuses("503 Retry-After: 10"))
+			time.AfterFunc(time.Second, func() { r.client.Close() })
+			var throttled error
+			var wg sync.WaitGroup
+			start := time.Now()
+			wg.Go(func() {
+				<-time.After(time.Second / 2)
+				_, _, throttled = r.get()
+			})
+			_, _, err := r.get()
+			wg.Wait()
+			if took := time.Since(start); took != time.Second || !errors.Is(err, ErrClosed) || !errors.Is(throttled, ErrClosed) {
+				t.Errorf("a retry: %v, a throttled call: %v, after %v; want ErrClosed after 1s", err, throttled, took)
+			}
+			for _, done := range eventstest.All[events.CallDone](r.rec) {
+				if done.Outcome != events.OutcomeEscaped || done.Class != events.ClassOther {
+					t.Errorf("CallDone %+v", done)
+				}
+			}
+			if got := r.level(); got != 500 {
+				t.Errorf("level %d", got)
+			}
+			r.rec.ExpectNothing(t, eventstest.Type[events.RetrySkipped](), eventstest.Type[events.RetryArmed]())
+		})
+	}
+}
+
+func TestAnAttemptThatIsCutOffByCloseSaysThatTheClientIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		r := newRig(t, Config{}, statuses("503 Retry-After: 10", "200"))
-		time.AfterFunc(time.Second, func() { r.client.Close() })
-		if _, _, err := r.get(); !errors.Is(err, ErrClosed) {
-			t.Errorf("error %v", err)
+		r := newRig(t, Config{Transport: &http.Transport{MaxConnsPerHost: 1}}, answersInTurn("hang"))
+		over := make(chan error)
+		for range 2 { // one has the connection, the other one waits for it
+			go func() {
+				_, _, err := r.get()
+				over <- err
+			}()
 		}
-		if n := len(r.requests()); n != 1 {
-			t.Errorf("%d hits", n)
-		}
-		if got := r.level(); got != 490 {
-			t.Errorf("level %d, want 490: the retry got no response", got)
+		synctest.Wait()
+		r.client.Close()
+		for range 2 {
+			if err := <-over; !errors.Is(err, ErrClosed) {
+				t.Errorf("error %v", err)
+			}
 		}
 	})
 }

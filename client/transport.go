@@ -244,8 +244,9 @@ func (t *Transport) Shutdown(ctx context.Context) error {
 	return errors.Join(err, t.Close())
 }
 
-// Close refuses new calls, closes all connections, those in use included, and
-// ends the telemetry of this client. Closing again does nothing.
+// Close refuses new calls, closes all connections, those in use included, ends
+// the waits of calls under way, which return [ErrClosed], and ends the
+// telemetry of this client. Closing again does nothing.
 func (t *Transport) Close() error {
 	t.closing.Lock()
 	gens, stop := t.retireLocked(), t.stop

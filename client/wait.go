@@ -15,7 +15,8 @@ type wait struct {
 	truncated bool
 }
 
-// sleep waits for d, or until the call's context ends, whose error it returns.
+// sleep waits for d, or until the call's context ends, whose error it returns,
+// or until the client is closed.
 func (c *call) sleep(d time.Duration) error {
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -23,6 +24,8 @@ func (c *call) sleep(d time.Duration) error {
 		select {
 		case <-timer.C:
 		case <-c.Done():
+		case <-c.gen.closed:
+			return ErrClosed
 		}
 	}
 	return c.over()
