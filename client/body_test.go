@@ -47,6 +47,27 @@ func TestMaxResponseBytesDeliversUpToTheCap(t *testing.T) {
 	}
 }
 
+func TestABodyPastItsCapIsClosedAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		source := &closeCounter{Reader: strings.NewReader("too large")}
+		r := newRig(t, Config{MaxResponseBytes: 3, Base: roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, ContentLength: -1, Body: source}, nil
+		})}, statuses("200"))
+		resp, err := r.client.Get(r.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(resp.Body)
+		if _, again := resp.Body.Read(make([]byte, 1)); err == nil || again != err {
+			t.Errorf("read %q, %v, and then %v", data, err, again)
+		}
+		if source.closed.Load() == 0 {
+			t.Error("the body is open, and nobody will read it")
+		}
+		resp.Body.Close()
+	})
+}
+
 func TestTheLargestCapIsNoCap(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, Config{MaxResponseBytes: math.MaxInt64}, statuses("200"))

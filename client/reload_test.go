@@ -22,6 +22,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
@@ -211,6 +212,47 @@ func TestABrokenReloadChangesNothingAndSaysWhichPart(t *testing.T) {
 	if got := get(); got != "first" {
 		t.Errorf("served %q: nil must keep the current certificate", got)
 	}
+}
+
+func TestAReloadClosesIdleConnectionsAtOnceAndOthersAfterTheirCalls(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+			<-time.After(time.Second)
+		}))
+		var bodies []io.ReadCloser
+		for range 2 {
+			resp, err := r.client.Get(r.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bodies = append(bodies, resp.Body)
+		}
+		end := func(body io.ReadCloser) {
+			_, _ = io.Copy(io.Discard, body)
+			body.Close()
+			synctest.Wait()
+		}
+		closed := func() int { return eventstest.Count[events.ConnClosed](r.rec) }
+		end(bodies[0])
+		if n := closed(); n != 0 {
+			t.Fatalf("%d connections closed before the reload", n)
+		}
+		if err := r.client.Reload(TLSMaterial{RootCAs: issue(t, "authority", nil).cert}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := closed(); n != 1 {
+			t.Errorf("%d connections closed at the reload, want the idle one", n)
+		}
+		end(bodies[1])
+		if n := closed(); n != 2 {
+			t.Errorf("%d connections closed after the last call, want both", n)
+		}
+		if n := len(r.client.transport.generations()); n != 1 {
+			t.Errorf("%d generations are kept", n)
+		}
+	})
 }
 
 func TestReloadIsRefusedByNameWhereItCannotWork(t *testing.T) {

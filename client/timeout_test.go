@@ -101,6 +101,33 @@ func TestACallWhoseContextIsOverSendsNothingAndTellsTheBreakerNothing(t *testing
 	}
 }
 
+// late is a context whose deadline passes without its telling so.
+type late struct {
+	context.Context
+	deadline time.Time
+}
+
+func (l late) Deadline() (time.Time, bool) { return l.deadline, true }
+
+// http.Client.Timeout closes Cancel, and ends the context, at the same instant;
+// whichever comes first, it is a deadline.
+func TestACancelAtTheDeadlineIsTheDeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, Config{}, answersInTurn("hang"))
+		cancel := make(chan struct{})
+		time.AfterFunc(time.Second, func() { close(cancel) })
+		req, _ := http.NewRequestWithContext(late{context.Background(), time.Now().Add(time.Second)}, http.MethodGet, r.url, nil)
+		req.Cancel = cancel
+		_, err := r.client.Transport.RoundTrip(req)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		if done := eventstest.One[events.CallDone](t, r.rec); done.Outcome != events.OutcomeEscaped || done.Class != events.ClassTimeout {
+			t.Errorf("CallDone %+v", done)
+		}
+	})
+}
+
 func TestADeadlineWithACauseIsATimeoutWithThatCause(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, Config{}, answersInTurn("hang"))
@@ -167,10 +194,10 @@ func TestTheContextsOfAnUpgradedConnectionEndWithIt(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var attempt context.Context
 		r := newRig(t, Config{AttemptTimeout: time.Second, Hooks: &events.Hooks{
-			AttemptDone: func(ctx context.Context, _ events.AttemptDone) { attempt = ctx },
+			AttemptDone: func(ctx context.Context, _ events.AttemptDone) { attempt = ctx }, //nolint:fatcontext // it is what the test looks at
 		}}, upgrades)
 		req := upgradeRequest(r.url)
-		req.Cancel = make(chan struct{}) // its watcher must not outlive the connection either; the bubble would tell
+		req.Cancel = make(chan struct{}) //nolint:staticcheck // what http.Client.Timeout sets; its watcher must not outlive the call
 		resp, err := r.client.Transport.RoundTrip(req)
 		if err != nil {
 			t.Fatal(err)
