@@ -252,5 +252,9 @@ func (t *Transport) dialTLSDirect(ctx context.Context, p *http.Transport, networ
 func (d *dialing) socket(nc net.Conn) net.Conn {
 	d.c.nc = nc
 	d.c.raw = &rawConn{Conn: nc, c: d.c}
+	t := d.c.g.t
+	if h2 := t.http2Config(t.base.HTTP2); h2 != nil {
+		d.c.raw.pings = h2.SendPingTimeout
+	}
 	return d.c.raw
 }

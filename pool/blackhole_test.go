@@ -83,8 +83,8 @@ func TestASilentPathIsFoundWithinThePingIntervalAndTheTimeout(t *testing.T) {
 					if s := r.pool.Stats(); s.Open != 0 {
 						t.Errorf("it is still there %v after the last answer: %+v", time.Since(began), s)
 					}
-					if got := closed.take(); len(got) != 1 {
-						t.Errorf("closed for %q, want one cause", got)
+					if got := closed.take(); len(got) != 1 || got[0] != events.ConnPing {
+						t.Errorf("closed for %q, want %q", got, events.ConnPing)
 					}
 					r.wantOK(r.request("POST", "/", strings.NewReader("x")))
 				})

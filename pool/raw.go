@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // errTruncated is what a TLS stream that ended without close_notify reads as.
@@ -26,11 +27,17 @@ type rawConn struct {
 	closed  atomic.Bool // Close has begun
 	records atomic.Bool // the bytes are TLS records
 	strict  atomic.Bool // an end of the stream is a truncation: set after the handshake
+
+	pings time.Duration // silence after which net/http sends a PING; 0: it does not
+	heard atomic.Int64  // Unix time in ns of the last byte; kept if pings > 0
 }
 
 func (r *rawConn) Read(p []byte) (int, error) {
 	n, err := r.Conn.Read(p)
 	if err == nil {
+		if r.pings > 0 {
+			r.heard.Store(time.Now().UnixNano())
+		}
 		return n, nil
 	}
 	if n > 0 && err == io.EOF {
@@ -92,6 +99,13 @@ func (r *rawConn) Close() error {
 		r.c.g.t.socketClosed(r.c)
 	})
 	return err
+}
+
+// unanswered reports whether the socket was closed because a PING got no
+// answer. net/http says so to the requests on it alone; after such a silence
+// it closes a socket that has not failed for no other reason.
+func (r *rawConn) unanswered() bool {
+	return r != nil && r.pings > 0 && r.failed() == nil && time.Since(time.Unix(0, r.heard.Load())) >= r.pings
 }
 
 // fail remembers the first failure of a socket that was not closed here.

@@ -124,7 +124,7 @@ func (x *exchange) failureCause(f *fault) events.ConnCause {
 // final gives the error of the last send its type.
 func (x *exchange) final(f *fault, class events.ErrorClass) error {
 	switch {
-	case f.stale() && f.reused:
+	case f.stale() && f.reused && f.kinds&refusedUnseen == 0:
 		return &StaleConnError{
 			Origin: x.to.origin(), Conn: x.s.c.id, Try: x.dead + 1, Class: class,
 			NothingWritten: f.unprocessed(), Err: f.err,

@@ -119,10 +119,13 @@ func (t *Transport) socketClosed(c *conn) {
 	g.slots--
 	report := false
 	if c.cc != nil { // else its dial is not over, and fails
-		if c.uses == 0 {
-			c.retire(events.ConnPeer)
-		} else {
+		switch {
+		case c.uses > 0:
 			c.retire("") // the request on it knows why
+		case c.h2 && c.raw.unanswered():
+			c.retire(events.ConnPing)
+		default:
+			c.retire(events.ConnPeer)
 		}
 		report = c.uses == 0 && c.announced && !c.ended
 		c.ended = c.ended || report
