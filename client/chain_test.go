@@ -109,13 +109,13 @@ func TestCancelOfARequestEndsItsWaits(t *testing.T) {
 				cancel := make(chan struct{})
 				time.AfterFunc(time.Second, func() { close(cancel) })
 				req, _ := http.NewRequest(http.MethodGet, r.url, nil)
-				req.Cancel = cancel
+				req.Cancel = cancel //nolint:staticcheck // what http.Client.Timeout sets
 				start := time.Now()
 				_, err := r.client.Transport.RoundTrip(req)
 				if took := time.Since(start); took != time.Second || !errors.Is(err, context.Canceled) {
 					t.Errorf("%v after %v, want context.Canceled after 1s", err, took)
 				}
-				if req.Cancel != cancel {
+				if req.Cancel != cancel { //nolint:staticcheck // what http.Client.Timeout sets
 					t.Error("the request was changed")
 				}
 				if done := eventstest.One[events.CallDone](t, r.rec); done.Outcome != events.OutcomeCanceled {

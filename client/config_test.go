@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func TestBadConfigurationNamesTheFieldAndTheValue(t *testing.T) {
 		{"Config.BodyIdleTimeout", "-1ms", Config{BodyIdleTimeout: -time.Millisecond}},
 		{"Config.MaxResponseBytes", "-5", Config{MaxResponseBytes: -5}},
 		{"Config.Retry.MaxRetries", "1001", retry(RetryPolicy{MaxRetries: 1001})},
-		{"Config.Retry.MaxRetries", "9223372036854775807", retry(RetryPolicy{MaxRetries: math.MaxInt64})},
+		{"Config.Retry.MaxRetries", strconv.Itoa(math.MaxInt), retry(RetryPolicy{MaxRetries: math.MaxInt})},
 		{"Config.Retry.BaseDelay", "-1s", retry(RetryPolicy{BaseDelay: -time.Second})},
 		{"Config.Retry.MaxDelay", "-1s", retry(RetryPolicy{MaxDelay: -time.Second})},
 		{"Config.Retry.MaxDelay", "1s", retry(RetryPolicy{BaseDelay: 2 * time.Second, MaxDelay: time.Second})},

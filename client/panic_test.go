@@ -260,7 +260,7 @@ func TestAPanicInCallDoneClosesAnUpgradedConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, Config{Hooks: &events.Hooks{CallDone: func(context.Context, events.CallDone) { panic(errBoom) }}}, upgrades)
 		req := upgradeRequest(r.url)
-		req.Cancel = make(chan struct{})
+		req.Cancel = make(chan struct{}) //nolint:staticcheck // what http.Client.Timeout sets; its watcher must not outlive the call
 		if value, _ := caught(func() { _, _ = r.client.Transport.RoundTrip(req) }); value != any(errBoom) {
 			t.Fatalf("recovered %v", value)
 		}

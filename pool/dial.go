@@ -265,7 +265,7 @@ func (t *Transport) dialOver(d *dialing) {
 // explain gives the error of a dial its type.
 func (d *dialing) explain(err error) error {
 	to := d.to.origin()
-	if cause := context.Cause(d.ctx); cause == (handshakeTimeoutError{}) {
+	if cause := context.Cause(d.ctx); cause == error(handshakeTimeoutError{}) { //nolint:errorlint // a sentinel of this package, never wrapped
 		err = cause
 	}
 	if d.handshaking.Load() || isHandshakeError(err) {

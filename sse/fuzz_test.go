@@ -68,7 +68,7 @@ func checkFuzzed(t *testing.T, stream string, seed uint64, line, event, total ui
 	for _, ev := range want.Events {
 		var b strings.Builder
 		b.WriteString("event: " + ev.Type + "\nid: " + ev.ID + "\n")
-		for _, l := range strings.Split(ev.Data, "\n") {
+		for l := range strings.SplitSeq(ev.Data, "\n") {
 			b.WriteString("data: " + l + "\n")
 		}
 		b.WriteString("\n")

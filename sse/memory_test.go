@@ -193,7 +193,7 @@ func TestARememberedIDDoesNotKeepALargeEventAlive(t *testing.T) {
 		t.Fatal(len(ev.Data), err)
 	}
 	typ := ev.Type
-	ev = Event{}
+	ev = Event{} //nolint:wastedassign // the event is dropped here
 	if rest := liveHeap() - base; rest > 64<<10 {
 		t.Errorf("%d bytes are live after an event was dropped", rest)
 	}

@@ -48,7 +48,7 @@ func (m model) run(stream string) result {
 			continue
 		}
 		m.afterCR = c == '\r'
-		if i < 3 && strings.HasPrefix("\xEF\xBB\xBF", stream[:i+1]) {
+		if i < 3 && stream[:i+1] == "\xEF\xBB\xBF"[:i+1] {
 			if m.cur += string([]byte{c}); i == 2 {
 				m.cur = ""
 			}
@@ -173,11 +173,11 @@ func digits(s string) (time.Duration, bool) {
 	if len(s) > len(longest) || len(s) == len(longest) && s > longest {
 		s = longest
 	}
-	n := time.Duration(0)
+	n := int64(0)
 	for _, c := range s {
-		n = n*10 + time.Duration(c-'0')
+		n = n*10 + int64(c-'0')
 	}
-	return n * time.Millisecond, true
+	return time.Duration(n) * time.Millisecond, true
 }
 
 // standardDecode is the UTF-8 decoder as the WHATWG Encoding standard, section

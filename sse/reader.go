@@ -178,7 +178,7 @@ func (r *Reader) Next() (ev Event, err error) {
 			ev = Event{}
 		}
 		if err := r.fill(); err != nil {
-			r.fail(err)
+			_ = r.fail(err) // it is r.err from now on
 		}
 	}
 	return Event{}, r.err

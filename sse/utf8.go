@@ -46,7 +46,7 @@ func decode(s string, length int) string {
 // s must not be empty and must not start with a well-formed sequence.
 func malformedLen(s string) int {
 	lo, hi := byte(0x80), byte(0xBF) // range of the second byte
-	more := 0                        // bytes after the first that can be part of it
+	var more int                     // bytes after the first that can be part of it
 	switch c := s[0]; {
 	case c < 0xE0 || c > 0xF4:
 		return 1 // a two-byte lead byte stands alone, else it would be well-formed

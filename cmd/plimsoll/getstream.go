@@ -40,8 +40,7 @@ func getStream(ctx context.Context, c *client.Client, u *url.URL, stdout, stderr
 // streamFailed explains a stream's end. A refused response is shown as get
 // shows any; an interrupt is no failure.
 func streamFailed(err error, stdout, stderr io.Writer) error {
-	var e *client.StreamError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*client.StreamError](err); ok {
 		if e.Reason == events.StreamCanceled {
 			return nil
 		}

@@ -322,7 +322,7 @@ func (r run) handle(h http.Handler) (err error) {
 	w := newResponseWriter(r, &mu)
 	defer func() {
 		if v := recover(); v != nil {
-			if v != http.ErrAbortHandler {
+			if v != any(http.ErrAbortHandler) {
 				r.c.s.fault(fmt.Errorf("faultserver: the handler of %s panicked: %v", r.rec.Path, v))
 			}
 			r.x.abort()

@@ -79,13 +79,11 @@ func (h *h2conn) serve() {
 		if err == nil {
 			continue
 		}
-		var se http2.StreamError
-		if errors.As(err, &se) {
+		if se, ok := errors.AsType[http2.StreamError](err); ok {
 			h.resetStream(se.StreamID, se.Code)
 			continue
 		}
-		var ce http2.ConnectionError
-		if errors.As(err, &ce) {
+		if ce, ok := errors.AsType[http2.ConnectionError](err); ok {
 			h.goAway(http2.ErrCode(ce), func(highest uint32) uint32 { return highest }, err.Error())
 			h.c.kill(FIN)
 		}

@@ -87,7 +87,7 @@ func (h *h2conn) trailers(st *h2stream, f *http2.MetaHeadersFrame) error {
 func fieldsOf(f *http2.MetaHeadersFrame) http.Header {
 	h := http.Header{}
 	for _, hf := range f.RegularFields() {
-		h.Add(http.CanonicalHeaderKey(hf.Name), hf.Value)
+		h.Add(hf.Name, hf.Value)
 	}
 	return h
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -171,7 +172,7 @@ func TestBothDirectionsOfAStreamFlowAtOnce(t *testing.T) {
 					if _, err := io.ReadFull(r.Body, buf); err != nil {
 						return
 					}
-					w.Write(append(buf, '!'))
+					w.Write(slices.Concat(buf, []byte{'!'}))
 					w.(http.Flusher).Flush()
 				}
 			})})

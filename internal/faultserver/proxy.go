@@ -3,6 +3,7 @@ package faultserver
 import (
 	"context"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -87,9 +88,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer resp.Body.Close()
-	for k, v := range resp.Header {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), resp.Header)
 	w.Header().Del("Connection")
 	w.WriteHeader(resp.StatusCode)
 	io.Copy(w, resp.Body)

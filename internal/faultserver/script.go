@@ -153,7 +153,7 @@ func checkStep(st Step, p Protocol, conn bool) error {
 		}
 	case Interim:
 		if st.Status < 100 || st.Status > 199 || st.Status == 101 {
-			return fmt.Errorf("Status %d is no interim status; use 100 or 102 to 199", st.Status)
+			return fmt.Errorf("status %d is no interim status; use 100 or 102 to 199", st.Status)
 		}
 	case Header, HalfHeader, Body, Echo, Trickle, Trailer, Flush, ReadBody, Hang, Handle, malformed:
 	case nil:
@@ -172,7 +172,7 @@ func checkStep(st Step, p Protocol, conn bool) error {
 
 func checkCut(n int64, how How) error {
 	if n < 1 {
-		return fmt.Errorf("Bytes is %d, the least is 1", n)
+		return fmt.Errorf("field Bytes is %d, the least is 1", n)
 	}
 	return how.raw()
 }

@@ -3,7 +3,6 @@ package faultserver
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"testing"
@@ -105,7 +104,7 @@ func TestKillIdleFindsTheConnectionsOfAllFinishedResponses(t *testing.T) {
 				}
 				for _, c := range s.Conns() {
 					if !c.Killed || c.How != how {
-						t.Fatal(fmt.Sprintf("connection %+v was not killed by %v", c, how))
+						t.Fatalf("connection %+v was not killed by %v", c, how)
 					}
 				}
 			})

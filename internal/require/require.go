@@ -7,6 +7,7 @@ package require
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -22,7 +23,7 @@ func Tool(t testing.TB, names ...string) string {
 			return path
 		}
 	}
-	Missing(t, "none of "+join(names)+" is on PATH; install one to run this test")
+	Missing(t, "none of "+strings.Join(names, ", ")+" is on PATH; install one to run this test")
 	return ""
 }
 
@@ -34,15 +35,4 @@ func Missing(t testing.TB, reason string) {
 		t.Fatal("required part is missing: " + reason)
 	}
 	t.Skip("SKIPPED PART: " + reason)
-}
-
-func join(names []string) string {
-	s := ""
-	for i, name := range names {
-		if i > 0 {
-			s += ", "
-		}
-		s += name
-	}
-	return s
 }
