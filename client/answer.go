@@ -174,7 +174,7 @@ func (c *call) count() {
 // ErrClosed.
 func classOver(err error) events.ErrorClass {
 	switch {
-	case err == ErrClosed:
+	case errors.Is(err, ErrClosed):
 		return events.ClassOther
 	case errors.Is(err, context.DeadlineExceeded):
 		return events.ClassTimeout

@@ -117,7 +117,7 @@ func TestACancelAtTheDeadlineIsTheDeadline(t *testing.T) {
 		cancel := make(chan struct{})
 		time.AfterFunc(time.Second, func() { close(cancel) })
 		req, _ := http.NewRequestWithContext(late{context.Background(), time.Now().Add(time.Second)}, http.MethodGet, r.url, nil)
-		req.Cancel = cancel
+		req.Cancel = cancel //nolint:staticcheck // what http.Client.Timeout sets
 		_, err := r.client.Transport.RoundTrip(req)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)

@@ -61,7 +61,7 @@ func TestErrorsAreJudgedThroughEveryWrapper(t *testing.T) {
 		{"HTTP/2 REFUSED_STREAM", http2.StreamError{Code: http2.ErrCodeRefusedStream}, events.ClassRefusedStream, true, true},
 		{"HTTP/2 stream error", http2.StreamError{Code: http2.ErrCodeProtocol}, events.ClassProtocol, true, false},
 		{"HTTP/2 connection error", http2.ConnectionError(http2.ErrCodeFlowControl), events.ClassProtocol, true, false},
-		{"HTTP/2 GOAWAY", http2.GoAwayError{ErrCode: http2.ErrCodeInternal}, events.ClassGoAway, true, false},
+		{"HTTP/2 GOAWAY", http2.GoAwayError{ErrCode: http2.ErrCodeInternal}, events.ClassGoAway, true, false}, //nolint:staticcheck // other clients return it
 		{"unknown", errors.New("x"), events.ClassOther, false, false},
 		{"unsupported", http.ErrNotSupported, events.ClassProtocol, true, false},
 	}

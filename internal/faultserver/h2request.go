@@ -17,6 +17,10 @@ func (h *h2conn) headers(f *http2.MetaHeadersFrame) error {
 	st := h.streams[f.StreamID]
 	old := f.StreamID <= h.maxID
 	ignored := h.goneAway && f.StreamID > h.lastGood
+	if !ignored {
+		// At once, so that a GOAWAY from now on does not exclude it.
+		h.maxID = max(h.maxID, f.StreamID)
+	}
 	h.mu.Unlock()
 	switch {
 	case st != nil:
@@ -40,7 +44,6 @@ func (h *h2conn) headers(f *http2.MetaHeadersFrame) error {
 	}
 	h.mu.Lock()
 	refused := len(h.streams)-h.endings >= h.limits.streams()
-	h.maxID = f.StreamID
 	st.eof = f.StreamEnded()
 	st.sendWindow = h.peerWindow
 	st.recvWindow, _ = h.granted()

@@ -172,7 +172,7 @@ func checkStep(st Step, p Protocol, conn bool) error {
 
 func checkCut(n int64, how How) error {
 	if n < 1 {
-		return fmt.Errorf("field Bytes is %d, the least is 1", n)
+		return fmt.Errorf("bytes are %d, the least is 1", n)
 	}
 	return how.raw()
 }
