@@ -77,7 +77,7 @@ demo-web: ## the same with a collector and live dashboards in the browser
 	@$(GO) run -C examples/otel-collector .
 
 bench: ## compare with peers, side by side
-	@$(GO) test -C bench -run '^$$' -bench . -benchmem ./...
+	@$(GO) run -C bench ./compare
 
 conformance: ## run Go's own net/http client tests over the pool
 	@$(GO) run ./internal/conformance

@@ -36,6 +36,7 @@ func main() {
 	}{
 		{"events", events},
 		{"lead times", leadTimes},
+		{"benchmarks", poisonedPool},
 	} {
 		lines, err := part.lines()
 		if err != nil {
@@ -87,4 +88,19 @@ func leadTimes() (string, error) {
 	}
 	table, _, _ = strings.Cut("|"+table, "\n\n")
 	return strings.TrimRight(table, "\n") + "\n", nil
+}
+
+// poisonedPool is the table of what callers see when parked connections have
+// died, from the comparison with peers.
+func poisonedPool() (string, error) {
+	text, err := os.ReadFile("docs/benchmarks.md")
+	if err != nil {
+		return "", err
+	}
+	_, table, found := strings.Cut(string(text), "\nA poisoned pool: ")
+	table, _, closed := strings.Cut(table, "\n<!-- end of summary -->")
+	if !found || !closed {
+		return "", errors.New("docs/benchmarks.md has no table of the poisoned pool: run make bench")
+	}
+	return "A poisoned pool: " + strings.TrimRight(table, "\n") + "\n", nil
 }
