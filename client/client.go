@@ -11,8 +11,9 @@ import (
 
 // Client is an *http.Client with a [Transport]. Pass c.Client where an
 // *http.Client is wanted. Jar, CheckRedirect and Timeout are the embedded
-// client's: set them there, before the first request. Its Transport may be
-// wrapped by others; the methods of Client itself always use the client's own.
+// client's: set them there, before the first request. CheckRedirect is preset
+// with [CheckRedirect]. Its Transport may be wrapped by others; the methods of
+// Client itself always use the client's own.
 //
 // Do, Get, Head, Post and PostForm are those of http.Client, except that the
 // *url.Error they return shows no query, which may hold a secret.
@@ -28,7 +29,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{Client: &http.Client{Transport: t, Timeout: cfg.Timeout, Jar: cfg.Jar}, transport: t}
+	c := &Client{Client: &http.Client{Transport: t, Timeout: cfg.Timeout, Jar: cfg.Jar, CheckRedirect: CheckRedirect}, transport: t}
 	t.owner = c.Client
 	return c, nil
 }
@@ -70,6 +71,9 @@ func withoutQuery(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
+	if e.Err != nil && strings.HasPrefix(e.Err.Error(), textLocation) {
+		e.Err = errLocation
+	}
 	u, parseErr := url.Parse(e.URL)
 	if parseErr != nil {
 		// Not a URL after all (http.Client puts in what it was given), so
@@ -86,6 +90,9 @@ func withoutQuery(err error) error {
 	}
 	if u.RawQuery != "" {
 		u.RawQuery = "REDACTED"
+	}
+	if u.Opaque != "" {
+		u.Opaque = "REDACTED"
 	}
 	u.Fragment, u.RawFragment = "", ""
 	e.URL = strings.TrimSuffix(u.String(), "#")

@@ -27,6 +27,10 @@
 //     2 minutes.
 //   - Two connections per origin stay idle, as with http.DefaultTransport.
 //   - A TLS connection that ends without close_notify is an error.
+//   - A redirect to another origin takes no Authorization and no Cookie that
+//     the caller had set along, and of the Referer the origin alone; see
+//     [CheckRedirect]. A Transport in an http.Client of the caller's own follows
+//     redirects as that one does.
 //   - Spans and metrics go to the global OpenTelemetry providers.
 //
 // There is no breaker, no timeout and no cap on a body unless configured.
