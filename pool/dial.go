@@ -163,6 +163,7 @@ func (t *Transport) dialled(d *dialing, cc *http.ClientConn) {
 		t.mu.Unlock()
 		c.close()
 		t.mu.Lock()
+		t.pump(g) // those that shared the dial; its slot may have gone before it
 		t.tidy(g)
 		t.mu.Unlock()
 		return

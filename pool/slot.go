@@ -15,7 +15,8 @@ func (t *Transport) full(g *group) bool {
 // offer gives c, on which a use has ended, to the waiters it may serve, in
 // their order, and parks it if it is left without a use. A waiter that cannot
 // use c but needs a slot gets c's instead: c is retired in its favour. It
-// reports whether a waiter got c or its slot. Transport.mu is held.
+// reports whether a waiter got c or its slot. Afterwards c has a use, idles, or
+// is retired. Transport.mu is held.
 func (t *Transport) offer(c *conn, now time.Time, drop *closing) (handed bool) {
 	g := c.g
 	for w := g.queue.first; w != nil; {
@@ -26,8 +27,8 @@ func (t *Transport) offer(c *conn, now time.Time, drop *closing) (handed bool) {
 				t.replace(c, w, drop)
 				return handed
 			}
-		case c.retired || c.vitality() != alive:
-			return handed
+		case c.retired || t.weed(c, now, drop) != alive:
+			return handed // perhaps it ended just now
 		default:
 			w.serve(c)
 			handed = true
