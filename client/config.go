@@ -34,13 +34,14 @@ type Config struct {
 
 	// Pool holds the settings of the pool that an *http.Transport has no field
 	// for: Recoveries, MaxConnLifetime, MaxConnWait, PingInterval,
-	// AllowTruncated. Its Base, Hooks and OnPanic must be zero; the client sets
-	// them. Not together with Base.
+	// AllowTruncated. Zero: their documented defaults. Its Base, Hooks and
+	// OnPanic must be zero, since the client sets them; anything else is an
+	// error. Not together with Base.
 	Pool pool.Config
 
 	// Base is used instead of the pool. Then there is no recovery of dead
 	// connections and there are no connection events, and Reload is an error.
-	// Base and Transport exclude each other.
+	// nil: the pool. Base together with Transport or Pool is an error.
 	Base http.RoundTripper
 
 	// Timeout presets the Timeout of the embedded http.Client. 0: none.
@@ -48,10 +49,11 @@ type Config struct {
 	Timeout time.Duration
 
 	// Jar presets the Jar of the embedded http.Client. Cookies of responses
-	// that a retry replaced are stored in it too.
+	// that a retry replaced are stored in it too. nil: no cookies are kept.
 	Jar http.CookieJar
 
-	// Retry is the retry policy.
+	// Retry is the retry policy of every call that has none of its own; see
+	// WithRetry. Zero: up to four retries of what is idempotent.
 	Retry RetryPolicy
 
 	// Budget limits retries. nil is budget.New(budget.Default()). One bucket
@@ -67,15 +69,15 @@ type Config struct {
 
 	// BreakerFallback answers a call whose first attempt the breaker refused.
 	// It returns a response or an error, and owns neither the request's body,
-	// which is closed already, nor the permit. nil returns the
-	// *breaker.RejectedError.
+	// which is closed already, nor the permit. nil: the call returns the
+	// *breaker.RejectedError. Without a Breaker it is an error.
 	BreakerFallback func(*http.Request, *breaker.RejectedError) (*http.Response, error)
 
 	// Classify says what the breaker is told of an attempt. nil: transport
 	// errors, attempt timeouts, an exceeded deadline while waiting for the
 	// response and 408 500 502 503 504 are failures; 429 is backpressure; a
 	// caller's cancellation is neutral; all else is success. It is not asked
-	// for cancellations and queueing.
+	// for cancellations and queueing. Without a Breaker it is an error.
 	Classify func(*http.Response, error) breaker.Outcome
 
 	// Partition gives the key of budget, breaker and throttle. It must be
@@ -103,10 +105,12 @@ type Config struct {
 	// it the read ends in *BodyTooLargeError. 0: no cap. Negative: an error.
 	MaxResponseBytes int64
 
-	// Stream configures the event streams of Client.Stream.
+	// Stream configures the event streams of Client.Stream. Zero: the
+	// documented defaults of StreamConfig, without Resume.
 	Stream StreamConfig
 
-	// Hooks are the user's own hooks. They run after the telemetry's.
+	// Hooks are the user's own hooks. They run after the telemetry's. nil:
+	// none. Join several with events.Join.
 	Hooks *events.Hooks
 
 	// OnPanic is handed what a hook panicked with on a background goroutine,
@@ -141,6 +145,7 @@ type RetryPolicy struct {
 	RetryNonIdempotent bool
 
 	// Overrun says what happens when a wait does not fit the total retry time.
+	// Zero: Return, which gives the caller what is in hand.
 	Overrun Overrun
 
 	// RetryIf overrides the built-in verdict. It is asked after the gates
