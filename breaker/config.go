@@ -44,10 +44,11 @@ type Config struct {
 	// Breaker keeps while Store fails. 0: 4096; negative is an error.
 	MaxKeys int
 	// OnChange is called after each change of state, outside all locks, on the
-	// goroutine on which it happened. It may use the Breaker.
+	// goroutine on which it happened. It may use the Breaker. nil: nobody is
+	// told but hooks.
 	OnChange func(events.BreakerChanged)
 	// OnPanic receives what a hook or OnChange panicked with on a background
-	// goroutine. It may be nil.
+	// goroutine. nil: it is only counted, see Breaker.HookPanics.
 	OnPanic func(any)
 }
 
