@@ -35,9 +35,9 @@ type Config struct {
 	// ConnTrace adds spans for name resolution, connecting, the TLS handshake
 	// and sending, below the span of each sampled attempt.
 	ConnTrace bool
-	// SpanName names the span of an attempt. Nil, or an empty result: the
-	// HTTP conventions' "{method}", or "{method} {template}" where the call
-	// has a route. It must give few names: no paths, no identifiers. It may
+	// SpanName names the span of an attempt. Nil: the HTTP conventions'
+	// "{method}", or "{method} {template}" where the call has a route; an empty
+	// result means the same. It must give few names: no paths, no identifiers. It may
 	// be called concurrently; if it panics, the default is used and the panic
 	// is counted like a propagator's.
 	SpanName func(events.AttemptStarted) string

@@ -36,7 +36,8 @@ type Config struct {
 	// set; the store does not close it. Its user needs the commands EVALSHA,
 	// EVAL, TIME, HMGET, HSET and PEXPIRE on keys that begin with Prefix.
 	Client redis.UniversalClient
-	// Mode is Batched unless set.
+	// Mode says how often the server is asked. Zero: Batched, which
+	// collects outcomes; Strict asks for every operation.
 	Mode Mode
 	// Prefix begins the name of every key; "" means "plimsoll:breaker:". Stores
 	// with the same Prefix on the same server share their gates.
