@@ -25,14 +25,15 @@ type Options struct {
 	// live side by side; "": none.
 	TitlePrefix string
 	// Labels are labels of the target, such as cluster: every query selects
-	// on them, and every alert and recorded series carries them.
+	// on them, and every alert and recorded series carries them. nil: none.
 	Labels map[string]string
 	// GroupBy are labels of the target that the aggregations keep, so that
-	// for example each region gets its own series and its own alert.
+	// for example each region gets its own series and its own alert. nil: none.
 	GroupBy []string
-	// AlertLabels are attached to every alert for routing, such as team.
+	// AlertLabels are attached to every alert for routing, such as team. nil:
+	// none but severity.
 	AlertLabels map[string]string
-	// Severities overrides the severity of alerts, by name.
+	// Severities overrides the severity of alerts, by name. nil: as they are.
 	Severities map[string]Severity
 	// RunbookURL is the folder of the runbooks, without the last slash;
 	// "": the one in this project's repository.
@@ -50,7 +51,7 @@ type Options struct {
 	// the thresholds of panels; 0: 500. Rules compare with what the client
 	// reports.
 	Capacity int
-	// Thresholds of the alerts; each zero field means its default.
+	// Thresholds of the alerts. Zero: the default of each.
 	Thresholds Thresholds
 }
 
