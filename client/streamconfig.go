@@ -8,13 +8,25 @@ import (
 // StreamConfig bounds the event streams of [Client.Stream]. Zero fields take
 // the documented default; negative ones are an error.
 type StreamConfig struct {
-	ConnectTimeout  time.Duration // of each attempt, to an established connection, without queueing for one. 0: 10 s
-	HeaderTimeout   time.Duration // of each attempt, from there to the response headers. 0: 30 s
-	ReadIdleTimeout time.Duration // longest wait for a byte; comments count as life. 0: 60 s
-	TotalBytes      int64         // decoded bytes over all connections of one subscription. 0: 1 GiB
-	LineBytes       int64         // one line, without its end. 0: 1 MiB
-	EventBytes      int64         // the values of one event. 0: 16 MiB
-	Resume          bool          // reconnect with Last-Event-ID when the connection is lost or the server ends it, paid from the retry budget
+	// ConnectTimeout bounds each attempt up to an established connection,
+	// without queueing for one. 0: 10 s.
+	ConnectTimeout time.Duration
+	// HeaderTimeout bounds each attempt from there to the response headers.
+	// 0: 30 s.
+	HeaderTimeout time.Duration
+	// ReadIdleTimeout is the longest wait for a byte; comments count as life.
+	// 0: 60 s.
+	ReadIdleTimeout time.Duration
+	// TotalBytes caps the decoded bytes over all connections of one
+	// subscription. 0: 1 GiB.
+	TotalBytes int64
+	// LineBytes caps one line, without its end. 0: 1 MiB.
+	LineBytes int64
+	// EventBytes caps the values of one event. 0: 16 MiB.
+	EventBytes int64
+	// Resume reconnects with Last-Event-ID when the connection is lost or the
+	// server ends it. Each reconnection is paid from the retry budget.
+	Resume bool
 }
 
 func (s StreamConfig) resolved() (StreamConfig, error) {
