@@ -29,3 +29,4 @@
 package plimsoll
 
 //go:generate go run ./internal/readme
+//go:generate go run ./internal/configref
