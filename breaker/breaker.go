@@ -52,12 +52,20 @@ func (b *Breaker) Admit(ctx context.Context, key string) (*Permit, error) {
 // AdmitLease is Admit for an operation that may take long: should it become
 // the probe, its lease lasts lease, or Config.ProbeLease if that is longer.
 func (b *Breaker) AdmitLease(ctx context.Context, key string, lease time.Duration) (*Permit, error) {
+	return b.AdmitIn(new(Permit), ctx, key, lease)
+}
+
+// AdmitIn is AdmitLease for who has memory for the permit: if it returns one,
+// that may be at room, which must be a new Permit and must not be copied
+// afterwards. It may also be another one.
+func (b *Breaker) AdmitIn(room *Permit, ctx context.Context, key string, lease time.Duration) (*Permit, error) {
 	if b.store != nil {
 		return b.admitStore(ctx, key, lease)
 	}
 	if c := b.local.table.Load().find(key); c != nil {
 		if generation, ok := c.admitNow(); ok {
-			return &Permit{ctx: ctx, at: &c.place, generation: generation}, nil
+			room.ctx, room.at, room.generation = ctx, &c.place, generation
+			return room, nil
 		}
 	}
 	return b.admitLocal(ctx, key, lease)

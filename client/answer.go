@@ -47,7 +47,8 @@ func (c *call) deliver(resp *http.Response, outcome events.Outcome, class events
 		c.finishOpen(outcome, resp.StatusCode, class)
 		resp.Body = c.upgraded(resp.Body)
 	case hasResponseBody(c.req, resp):
-		c.answered = callBody{ReadCloser: resp.Body, call: c, outcome: outcome, status: resp.StatusCode, class: class, sized: resp.ContentLength >= 0}
+		c.answered = callBody{ReadCloser: resp.Body, call: c, outcome: outcome, status: int32(resp.StatusCode), class: class, //nolint:gosec // three digits
+			sized: resp.ContentLength >= 0}
 		resp.Body = &c.answered
 	default:
 		c.finish(outcome, resp.StatusCode, class)

@@ -18,15 +18,15 @@ import (
 type attempt struct {
 	context.Context // what AttemptStarted returned, with the attempt's own cancellation
 
-	number int // 1-based
-	resend int
-	conn   pool.Attempt // filled by the pool
-	start  time.Time    // set where open is
-	open   bool         // AttemptStarted was emitted, AttemptDone was not
-
+	conn   pool.Attempt            // filled by the pool
+	req    http.Request            // what is sent: a copy of the caller's
+	since  time.Duration           // from the call's start to the attempt's; set where open is
 	cancel context.CancelCauseFunc // nil where nothing needs it
 	timer  *headerTimer            // nil without an attempt timeout
-	queued bool                    // its context ended while it queued for a connection
+	number int32                   // 1-based
+	resend int32
+	open   bool // AttemptStarted was emitted, AttemptDone was not
+	queued bool // its context ended while it queued for a connection
 }
 
 // Value answers for the attempt; everything else is asked of the context
@@ -73,7 +73,7 @@ func (r *result) throttled() bool {
 
 // send makes attempt number n, of which a is the memory, with body.
 func (c *call) send(a *attempt, n int, body io.ReadCloser) result {
-	a.number, a.resend = n, c.resent+c.sends
+	a.number, a.resend = int32(n), int32(c.resent+c.sends) //nolint:gosec // nobody sends that often
 	a.Context = c
 	if before := c.attempt; before != nil {
 		before.release()
@@ -82,7 +82,7 @@ func (c *call) send(a *attempt, n int, body io.ReadCloser) result {
 	req := c.attemptRequest(a, body)
 	c.report.Attempts++
 	c.sends++
-	resp, err := c.base.RoundTrip(req)
+	resp, err := c.base().RoundTrip(req)
 	return c.received(a, req, resp, err)
 }
 
@@ -93,12 +93,12 @@ func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
 	if h := c.hooks; h != nil && (h.AttemptStarted != nil || h.AttemptDone != nil) {
 		a.open = true
 		if h.AttemptDone != nil {
-			a.start = c.started(a)
+			a.since = c.started(a)
 		}
 		if h.AttemptStarted != nil {
 			header = c.ownHeader()
 			inner := h.AttemptStarted(c, events.AttemptStarted{
-				Meta: c.meta, Attempt: a.number, Resend: a.resend, Method: method(c.req), URL: events.URLOf(c.req.URL), Route: c.route, Header: header,
+				Meta: c.meta, Attempt: int(a.number), Resend: int(a.resend), Method: method(c.req), URL: events.URLOf(c.req.URL), Route: c.route, Header: header,
 			})
 			if inner != nil {
 				a.Context = inner
@@ -112,10 +112,11 @@ func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
 		a.timer = startHeaderTimer(a, c.bounds.attempt)
 	}
 	if c.bounds.attempt > 0 || c.t.cfg.Breaker != nil {
-		a.conn.Queueing = a.queueing
+		a.conn.Watch = a
 	}
-	req := c.req.WithContext(a)
-	req.Cancel = nil //nolint:staticcheck // watchCancel turned it into the context's cancellation
+	req := &a.req
+	*req = *c.req.WithContext(a) // its copy stays on the stack
+	req.Cancel = nil             //nolint:staticcheck // watchCancel turned it into the context's cancellation
 	req.Body = body
 	if header != nil {
 		req.Header = header
@@ -137,13 +138,21 @@ func (c *call) ownHeader() http.Header {
 	return h.Clone()
 }
 
-// started returns the time at which attempt a starts: the call's start, where
-// nothing has happened since then that could have taken time.
-func (c *call) started(a *attempt) time.Time {
-	if a.number == 1 && c.hooks == c.t.bridge && c.t.cfg.Breaker == nil && c.report.Throttled == 0 {
-		return c.start
+// base sends the attempts.
+func (c *call) base() http.RoundTripper {
+	if c.stream != nil {
+		return &c.stream.base
 	}
-	return time.Now()
+	return c.gen.base
+}
+
+// started returns when attempt a starts, counted from the call's start: at
+// once, where nothing has happened since then that could have taken time.
+func (c *call) started(a *attempt) time.Duration {
+	if a.number == 1 && c.hooks == c.t.bridge && c.t.cfg.Breaker == nil && c.report.Throttled == 0 {
+		return 0
+	}
+	return time.Since(c.start)
 }
 
 // firstBody returns the caller's own body for the first attempt.
@@ -189,7 +198,7 @@ func (c *call) received(a *attempt, req *http.Request, resp *http.Response, err 
 		}
 		r.resp = nil
 	case err == nil && resp == nil:
-		r.err = fmt.Errorf("client: Config.Base (%T) returned neither a response nor an error", c.base)
+		r.err = fmt.Errorf("client: Config.Base (%T) returned neither a response nor an error", c.base())
 	case resp != nil && (timedOut || c.over() != nil):
 		// Too late for the caller, with a body that is cut off, and proof of
 		// nothing: a server that is told by close_notify that the client leaves
@@ -256,8 +265,8 @@ func (c *call) emitAttemptDone(a *attempt, status int, class events.ErrorClass) 
 	a.open = false
 	if h := c.hooks; h.AttemptDone != nil {
 		h.AttemptDone(a, events.AttemptDone{
-			Meta: c.meta, Attempt: a.number, Resend: a.resend + a.conn.Recoveries, Status: status, Class: class,
-			Reused: a.conn.Reused, Conn: a.conn.Conn, Protocol: a.conn.Protocol, Recoveries: a.conn.Recoveries, Duration: time.Since(a.start),
+			Meta: c.meta, Attempt: int(a.number), Resend: int(a.resend) + a.conn.Recoveries, Status: status, Class: class,
+			Reused: a.conn.Reused, Conn: a.conn.Conn, Protocol: a.conn.Protocol, Recoveries: a.conn.Recoveries, Duration: time.Since(c.start) - a.since,
 		})
 	}
 }
@@ -270,9 +279,9 @@ func (c *call) attemptAborted() {
 	}
 }
 
-// queueing stops the attempt timeout while the request queues. It runs on
+// Queueing stops the attempt timeout while the request queues. It runs on
 // RoundTrip's goroutine.
-func (a *attempt) queueing(begin bool) {
+func (a *attempt) Queueing(begin bool) {
 	a.timer.pause(begin)
 	a.queued = !begin && a.Err() != nil
 }

@@ -70,10 +70,10 @@ func (b *guardedBody) read(p []byte) (int, error) {
 type callBody struct {
 	io.ReadCloser
 	call    *call
-	outcome events.Outcome // unless the body fails
-	status  int
+	outcome events.Outcome    // unless the body fails
 	class   events.ErrorClass // reported with outcome
-	sized   bool              // the response said how long its body is
+	status  int32
+	sized   bool // the response said how long its body is
 }
 
 func (b *callBody) Read(p []byte) (int, error) {
@@ -85,7 +85,7 @@ func (b *callBody) Read(p []byte) (int, error) {
 		// close_notify that the client is leaving, may have ended it in order.
 		err = b.fail(b.call.over())
 	case err == io.EOF:
-		b.call.finish(b.outcome, b.status, b.class)
+		b.call.finish(b.outcome, int(b.status), b.class)
 	default:
 		err = b.fail(err)
 	}
@@ -118,7 +118,7 @@ func (b *callBody) fail(err error) error {
 			outcome = b.outcome // what becomes of the loss is for the next call to tell
 		}
 	}
-	c.finish(outcome, b.status, class)
+	c.finish(outcome, int(b.status), class)
 	return err
 }
 
@@ -128,7 +128,7 @@ func (b *callBody) Close() error {
 	if over := b.call.over(); over != nil && !b.call.ended.Load() && !errors.Is(over, context.DeadlineExceeded) {
 		outcome, class = events.OutcomeCanceled, events.ClassCanceled
 	}
-	defer b.call.finish(outcome, b.status, class)
+	defer b.call.finish(outcome, int(b.status), class)
 	return b.ReadCloser.Close()
 }
 

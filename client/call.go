@@ -21,9 +21,8 @@ type call struct {
 
 	t      *Transport
 	gen    *generation
-	base   http.RoundTripper // sends the attempts
-	bounds *bounds           // of each attempt and of the response's body
-	stream *streamConn       // the connection of a stream that this call opens; nil: an ordinary call
+	bounds *bounds     // of each attempt and of the response's body
+	stream *streamConn // the connection of a stream that this call opens; nil: an ordinary call
 	target *target
 	req    *http.Request // the caller's; never changed
 	policy *RetryPolicy
@@ -31,7 +30,7 @@ type call struct {
 	meta   events.Meta
 	clock  budget.Clock // total retry time; goes on through a redirect chain
 	start  time.Time
-	rest   time.Duration // from start to the context's deadline
+	rest   time.Duration // from start to the context's deadline; -1: it has none
 	hops   time.Duration // from the start of the first call of a redirect chain to start
 	route  string
 
@@ -39,18 +38,20 @@ type call struct {
 	resent int    // sends of earlier hops of a redirect chain
 	sends  int    // attempts and recoveries of this call
 
-	held      *budget.Reservation // tokens of the retry that is running or waited for; nil if none
-	permit    *breaker.Permit     // unsettled permit of the attempt that is running; nil if none
-	resp      *http.Response      // response in hand whose body nobody has taken yet; nil if none
-	body      *sentBody           // request body of the latest attempt, if it is guarded
-	bodyTaken bool                // a transport or body has the caller's body and closes it
-	forced    bool                // RetryIf answered Retry for the result before
-	forget    bool                // the throttle no longer holds for this call (Overrun Send)
-	attempt   *attempt            // the attempt under way or the latest
-	answered  callBody            // the response's body, once the caller has it
+	held     *budget.Reservation // tokens of the retry that is running or waited for; nil if none
+	permit   *breaker.Permit     // unsettled permit of the attempt that is running; nil if none
+	room     breaker.Permit      // where the first permit may lie
+	resp     *http.Response      // response in hand whose body nobody has taken yet; nil if none
+	body     *sentBody           // request body of the latest attempt, if it is guarded
+	attempt  *attempt            // the attempt under way or the latest
+	answered callBody            // the response's body, once the caller has it
 
-	cancel context.CancelCauseFunc // ends the call's context; nil where nothing needs it
-	ended  atomic.Bool             // CallDone is emitted or about to be
+	cancel    context.CancelCauseFunc // ends the call's context; nil where nothing needs it
+	ended     atomic.Bool             // CallDone is emitted or about to be
+	roomTaken bool                    // a permit was asked for
+	bodyTaken bool                    // a transport or body has the caller's body and closes it
+	forced    bool                    // RetryIf answered Retry for the result before
+	forget    bool                    // the throttle no longer holds for this call (Overrun Send)
 }
 
 type report = Report
@@ -90,7 +91,8 @@ func (c *call) begin() error {
 	req, t := c.req, c.t
 	ctx := req.Context()
 	c.Context = ctx
-	c.start = time.Now()
+	deadline, bounded := ctx.Deadline()
+	c.start = t.now(bounded)
 	c.policy = &t.cfg.Retry
 	c.hooks = t.hooks
 	own := events.From(ctx)
@@ -112,8 +114,10 @@ func (c *call) begin() error {
 	c.meta = events.Meta{Client: t.cfg.Name, Origin: c.target.origin, Partition: c.target.partition, Call: callNumber.Add(1)}
 	c.report = Report{Partition: c.target.partition, Generation: c.gen.number}
 	c.watchCancel()
-	deadline, _ := ctx.Deadline()
-	c.rest = budget.StartClockAt(c.start, -1, deadline).RemainingAt(c.start)
+	c.rest = -1
+	if bounded {
+		c.rest = budget.StartClockAt(c.start, -1, deadline).RemainingAt(c.start)
+	}
 	if before := redirectedFrom(req); before != nil {
 		c.clock, c.hops = before.clock, before.hops+c.start.Sub(before.start)
 		c.resent = before.resent + before.sends

@@ -91,7 +91,12 @@ func (c *call) admit() (*breaker.RejectedError, error) {
 	if b == nil {
 		return nil, nil
 	}
-	permit, err := b.AdmitLease(gateContext{c}, c.target.partition, c.bounds.lease)
+	room := &c.room
+	if c.roomTaken {
+		room = new(breaker.Permit)
+	}
+	c.roomTaken = true
+	permit, err := b.AdmitIn(room, gateContext{c}, c.target.partition, c.bounds.lease)
 	if err != nil {
 		var rejected *breaker.RejectedError
 		errors.As(err, &rejected)

@@ -49,14 +49,9 @@ func (b *streamBase) RoundTrip(req *http.Request) (*http.Response, error) {
 	})
 	attempt, _ := ctx.Value(pool.AttemptKey{}).(*pool.Attempt)
 	if attempt != nil {
-		tell := attempt.Queueing
-		attempt.Queueing = func(begin bool) {
-			timer.pause(begin)
-			if tell != nil {
-				tell(begin)
-			}
-		}
-		defer func() { attempt.Queueing = tell }()
+		outer := attempt.Watch
+		attempt.Watch = &pausing{timer, outer}
+		defer func() { attempt.Watch = outer }()
 	}
 	resp, err := b.base.RoundTrip(req.WithContext(ctx))
 	if late := timer.stop(); late != nil {
@@ -76,6 +71,21 @@ func (b *streamBase) RoundTrip(req *http.Request) (*http.Response, error) {
 	body.watch(cfg, refusal(resp) != "")
 	resp.Body = body
 	return resp, nil
+}
+
+// pausing stops a stream's timer while its request queues, and passes on who
+// else wants to know.
+type pausing struct {
+	timer *openTimer
+	outer pool.QueueWatcher // may be nil
+}
+
+// Queueing is told by the pool.
+func (p *pausing) Queueing(begin bool) {
+	p.timer.pause(begin)
+	if p.outer != nil {
+		p.outer.Queueing(begin)
+	}
 }
 
 // streamBody is the body of a response to a stream's call. Its silence, or

@@ -16,12 +16,13 @@ import (
 // these calls the stream's.
 type streamConn struct {
 	stream   *Stream
-	lost     *result   // the end of the connection before, until the first call has taken it; nil at the opening
-	again    bool      // it continues an earlier connection
-	calls    int       // made
-	attempts int       // made, over all calls
-	opened   time.Time // when its response was accepted; zero: it was not
-	served   bool      // it gave an event
+	base     streamBase // of the latest call
+	lost     *result    // the end of the connection before, until the first call has taken it; nil at the opening
+	again    bool       // it continues an earlier connection
+	calls    int        // made
+	attempts int        // made, over all calls
+	opened   time.Time  // when its response was accepted; zero: it was not
+	served   bool       // it gave an event
 }
 
 // RoundTrip is one call of the stream.
@@ -34,7 +35,7 @@ func (sc *streamConn) join(c *call) {
 	sc.calls++
 	sc.stream.call = c
 	c.stream = sc
-	c.base = &streamBase{base: c.gen.streams, conn: sc}
+	sc.base = streamBase{base: c.gen.streams, conn: sc}
 	c.bounds = &c.t.patience
 }
 

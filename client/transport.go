@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/plimsoll-http/plimsoll/budget"
 	"github.com/plimsoll-http/plimsoll/events"
@@ -23,6 +24,7 @@ type Transport struct {
 	bridge    *events.Hooks // the telemetry's own, which run no code of the user's on an attempt's header; nil: none, or they do
 	bounds    bounds        // of calls
 	patience  bounds        // of the calls that open streams
+	born      time.Time
 	throttles *budget.Throttles
 	retries   atomic.Bool // the kill switch of SetRetries
 	gen       atomic.Pointer[generation]
@@ -50,6 +52,7 @@ func NewTransport(cfg Config) (*Transport, error) {
 		patience:  streamBounds(&cfg.Stream),
 	}
 	t.retries.Store(true)
+	t.born = time.Now()
 	t.user = cfg.Hooks
 	if err := t.observe(&cfg); err != nil {
 		return nil, err
@@ -147,6 +150,16 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.roundTrip(req, nil)
 }
 
+// now returns the time. Unless wall is set, only the differences of such times
+// mean something: then the monotonic clock alone is read, which takes half as
+// long.
+func (t *Transport) now(wall bool) time.Time {
+	if wall {
+		return time.Now()
+	}
+	return t.born.Add(time.Since(t.born))
+}
+
 // memory is what one call allocates for itself.
 type memory struct {
 	call
@@ -174,7 +187,7 @@ func (t *Transport) roundTrip(req *http.Request, s *streamConn) (*http.Response,
 		over = true
 		return nil, err
 	}
-	c.base, c.bounds = c.gen.base, &t.bounds
+	c.bounds = &t.bounds
 	if s != nil {
 		s.join(c)
 	}

@@ -140,8 +140,8 @@ func (x *exchange) await(w *waiter) error {
 		x.t.mu.Unlock()
 		if queues := p == queueing; queues != told {
 			told = queues
-			if x.attempt != nil && x.attempt.Queueing != nil {
-				x.attempt.Queueing(queues)
+			if x.attempt != nil && x.attempt.Watch != nil {
+				x.attempt.Watch.Queueing(queues)
 			}
 		}
 		if p == served {
@@ -171,8 +171,8 @@ func (x *exchange) await(w *waiter) error {
 			}
 		}
 		x.leave()
-		if told && x.attempt != nil && x.attempt.Queueing != nil {
-			x.attempt.Queueing(false)
+		if told && x.attempt != nil && x.attempt.Watch != nil {
+			x.attempt.Watch.Queueing(false)
 		}
 		return err
 	}

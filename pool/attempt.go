@@ -22,10 +22,16 @@ type Attempt struct {
 	Wait           time.Duration // queueing for a slot, over all acquisitions
 	Protocol       string        // "1.0", "1.1", "2"; of the response, or of the connection where there is none
 
-	// Queueing, if not nil, is called with true when the request begins to
-	// queue for a slot and with false when it ends to, on the goroutine of
-	// RoundTrip and outside every lock.
-	Queueing func(begin bool)
+	Watch QueueWatcher // told of the queueing for a slot; nil: nobody
+}
+
+// QueueWatcher learns when a request queues for a slot. An interface and no
+// function, so that who starts many attempts need not allocate one for each.
+type QueueWatcher interface {
+	// Queueing is called with true when the request begins to queue and with
+	// false when it ends to, on the goroutine of RoundTrip and outside every
+	// lock.
+	Queueing(begin bool)
 }
 
 func attemptFrom(ctx context.Context) *Attempt {
@@ -33,5 +39,5 @@ func attemptFrom(ctx context.Context) *Attempt {
 	return a
 }
 
-// reset clears what a former RoundTrip left and keeps Queueing.
-func (a *Attempt) reset() { *a = Attempt{Queueing: a.Queueing} }
+// reset clears what a former RoundTrip left and keeps Watch.
+func (a *Attempt) reset() { *a = Attempt{Watch: a.Watch} }

@@ -83,7 +83,7 @@
 // # Goroutines, blocking, panics
 //
 // RoundTrip blocks until there is a response header or an error. Hooks, traces'
-// GetConn and GotConn, Proxy, GetBody and Attempt.Queueing run on the caller's
+// GetConn and GotConn, Proxy, GetBody and Attempt.Watch run on the caller's
 // goroutine and outside every lock; a panic in one, or runtime.Goexit, goes
 // through to the caller unchanged after everything that the request held was
 // given back. Dials run on goroutines of their own, with the values of the

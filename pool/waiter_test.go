@@ -272,17 +272,21 @@ func TestTheNextWaiterDialsWhenADialHasFailed(t *testing.T) {
 	})
 }
 
+type watching func(begin bool)
+
+func (f watching) Queueing(begin bool) { f(begin) }
+
 func TestAWaiterGivesUpAfterMaxConnWait(t *testing.T) {
 	inWorld(t, faultserver.Config{}, func(b *http.Transport, c *Config) { b.MaxConnsPerHost = 1; c.MaxConnWait = 3 * time.Second }, func(w *world) {
 		held := w.open("/held")
 		var begun, ended int
-		a := &Attempt{Queueing: func(begin bool) {
+		a := &Attempt{Watch: watching(func(begin bool) {
 			if begin {
 				begun++
 			} else {
 				ended++
 			}
-		}}
+		})}
 		start := time.Now()
 		r := w.async(w.request(context.WithValue(w.Context(), AttemptKey{}, a), "GET", "/x", ""))
 		<-r.done
@@ -303,7 +307,7 @@ func TestAWaiterGivesUpAfterMaxConnWait(t *testing.T) {
 func TestADialDoesNotCountAsQueueing(t *testing.T) {
 	var g *gate
 	inWorld(t, faultserver.Config{}, func(b *http.Transport, c *Config) { g = gateDials(b); c.MaxConnWait = time.Second }, func(w *world) {
-		a := &Attempt{Queueing: func(bool) { t.Error("it queued") }}
+		a := &Attempt{Watch: watching(func(bool) { t.Error("it queued") })}
 		r := w.async(w.request(context.WithValue(w.Context(), AttemptKey{}, a), "GET", "/x", ""))
 		<-g.began
 		<-time.After(time.Minute)

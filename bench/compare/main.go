@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,11 +21,19 @@ func main() {
 	runs := flag.Int("runs", 3, "how often the targets are measured in a row")
 	rounds := flag.Int("rounds", targetPlan.rounds, "rounds of each target")
 	each := flag.Duration("slice", targetPlan.slice, "length of a slice of each target")
+	group := flag.String("group", "", "measure the targets of one group alone: client, telemetry, pool, parts or scale; print them")
 	only := flag.String("only", "", "measure a part and print it: targets, poisoned, parts, scale, calls, million, or tables: all but the million")
 	table := flag.String("table", "../docs/benchmarks.md", "the table that is written")
 	raw := flag.String("raw", "raw.txt", "the samples that are written")
 	how := flag.String("clock", "wall", "what the ratios of serial calls are timed with: wall, or processor, on a machine that is busy")
 	flag.Parse()
+	if *group != "" {
+		if !slices.ContainsFunc(targetGroups, func(g targetGroup) bool { return g.name == *group }) {
+			fmt.Fprintf(os.Stderr, "compare: -group %q: use client, telemetry, pool, parts or scale\n", *group)
+			os.Exit(2)
+		}
+		*only = "targets"
+	}
 	p := targetPlan
 	p.rounds, p.slice = *rounds, *each
 	switch *how {
@@ -46,7 +55,7 @@ func main() {
 	if wanted("targets") {
 		for i := range *runs {
 			r.note("targets, run %d", i+1)
-			r.targets = append(r.targets, targets(p))
+			r.targets = append(r.targets, targets(p, *group))
 		}
 	}
 	if wanted("poisoned") {

@@ -34,14 +34,29 @@ func exactly(v float64) interval { return interval{v, v, v} }
 // targetPlan is for the few that a target compares.
 var targetPlan = plan{rounds: 60, slice: 10 * time.Millisecond, clock: wallClock, what: "wall clock"}
 
-// targets measures everything that has a bound, once.
-func targets(p plan) []target {
+// targetGroup are the targets that are about one thing.
+type targetGroup struct {
+	name    string
+	measure func(plan) []target
+}
+
+var targetGroups = []targetGroup{
+	{"client", withoutTelemetry},
+	{"telemetry", withTelemetry},
+	{"pool", poolTargets},
+	{"parts", partTargets},
+	{"scale", func(plan) []target { return scaleTargets() }},
+}
+
+// targets measures everything that has a bound, once; of the group alone, if
+// that is not "".
+func targets(p plan, group string) []target {
 	var ts []target
-	ts = append(ts, withoutTelemetry(p)...)
-	ts = append(ts, withTelemetry(p)...)
-	ts = append(ts, poolTargets(p)...)
-	ts = append(ts, partTargets(p)...)
-	ts = append(ts, scaleTargets()...)
+	for _, g := range targetGroups {
+		if group == "" || group == g.name {
+			ts = append(ts, g.measure(p)...)
+		}
+	}
 	return ts
 }
 
