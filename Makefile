@@ -9,7 +9,8 @@ export PATH := $(CURDIR)/bin:$(PATH)
 
 GO ?= go
 FUZZTIME ?= 30s
-SOAK ?= 10
+SOAK ?= 10m
+RUNS ?= 10
 
 # The modules beside the root's; they link what the root must not.
 modules := $(patsubst %/go.mod,%,$(wildcard internal/proof/go.mod internal/compat/go.mod examples/*/go.mod bench/go.mod))
@@ -18,7 +19,7 @@ race := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 golangci := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 .NOTPARALLEL: # go uses all cores by itself
-.PHONY: help test test-tools test-root lint lint-root lint-tool generate generate-screenshot demo demo-web bench conformance soak fuzz \
+.PHONY: help test test-tools test-root lint lint-root lint-tool generate generate-screenshot demo demo-web bench conformance soak shuffle vuln fuzz \
 	$(modules:%=test/%) $(modules:%=lint/%)
 
 help: ## list the targets
@@ -82,8 +83,14 @@ bench: ## compare with peers, side by side
 conformance: ## run Go's own net/http client tests over the pool
 	@$(GO) run ./internal/conformance
 
-soak: ## run the root module's tests SOAK times in random order
-	@$(GO) test $(race) -count=$(SOAK) -shuffle=on -timeout 0 ./...
+soak: ## throw every fault at a client for SOAK (10m), and print figures
+	@$(GO) test $(race) -count=1 -timeout 0 -run '^TestSoak$$' -v ./internal/chaos -soak=$(SOAK)
+
+shuffle: ## run the root module's tests RUNS times in random order
+	@$(GO) test $(race) -count=$(RUNS) -shuffle=on -timeout 0 ./...
+
+vuln: ## ask the Go vulnerability database about what the root module links
+	@$(GO) test -count=1 -run '^TestNoKnownVulnerabilityIsLinked$$' -v ./internal/chaos -vuln
 
 fuzz: ## run every fuzz test of the root module for FUZZTIME
 	@for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
