@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -26,27 +25,25 @@ const (
 	lineEvery    = time.Second
 )
 
-func runDemo(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("demo", "[flags]", stderr)
-	duration := fs.Duration("duration", 40*time.Second, "length of the whole story")
-	plain := fs.Bool("plain", false, "one line a second instead of a live view, as in a pipe")
-	seed := fs.Uint64("seed", 1, "`NUMBER` that the upstream's failures are drawn from")
-	if err := parse(fs, args, 0, 0); err != nil {
+func demoFlags(f *flagSet) func(context.Context, []string, streams) error {
+	duration := f.Duration("duration", 40*time.Second, "`LENGTH` of the whole story; 40s unless given")
+	plain := f.Bool("plain", false, "one line a second instead of a live view, as in a pipe")
+	seed := f.Uint64("seed", 1, "`NUMBER` that the upstream's failures are drawn from; 1 unless given")
+	return func(ctx context.Context, _ []string, std streams) error {
+		if *duration < shortestDemo || *duration > longestDemo {
+			return usagef("--duration is %v: use %v to %v", *duration, shortestDemo, longestDemo)
+		}
+		d, err := newDemo(*seed)
+		if err != nil {
+			return err
+		}
+		live := !*plain && isTerminal(std.out, std.env) && newScreen(std.out, "always", std.env).color
+		err = d.play(ctx, *duration, newView(std.out, live))
+		if closeErr := d.close(); err == nil {
+			err = closeErr
+		}
 		return err
 	}
-	if *duration < shortestDemo || *duration > longestDemo {
-		return usagef("-duration is %v: use %v to %v", *duration, shortestDemo, longestDemo)
-	}
-	d, err := newDemo(*seed)
-	if err != nil {
-		return err
-	}
-	live := isTerminal(stdout) && !*plain
-	err = d.play(ctx, *duration, newView(stdout, live))
-	if closeErr := d.close(); err == nil {
-		err = closeErr
-	}
-	return err
 }
 
 // demo is the instrumented client between two real upstreams and the

@@ -2,132 +2,278 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
+	"syscall"
 	"time"
 
+	"github.com/plimsoll-http/plimsoll/breaker"
+	"github.com/plimsoll-http/plimsoll/budget"
 	"github.com/plimsoll-http/plimsoll/client"
+	"github.com/plimsoll-http/plimsoll/events"
 )
 
-// getOptions are the flags of plimsoll get.
-type getOptions struct {
-	times         int
-	connections   bool
-	json          bool
-	timeout       time.Duration
-	stream        bool
-	ca, cert, key string
+// mostBars is how many requests of -n are drawn, and how many calls of one
+// request.
+const mostBars = 10
+
+// session is one plimsoll get.
+type session struct {
+	o        *getOptions
+	std      streams
+	ctx      context.Context
+	url      *url.URL
+	body     *payload
+	out      output
+	client   *client.Client
+	screen   screen // of stderr
+	start    time.Time
+	recorder *recorder
+	timeline *timeline
+	tally    tally
+	drawn    int // requests whose bars were shown
 }
 
-func runGet(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var o getOptions
-	fs := flags("get", "[flags] URL", stderr)
-	fs.IntVar(&o.times, "n", 1, "send the request `N` times, one after the other, on one client")
-	fs.BoolVar(&o.connections, "v", false, "show connection events too")
-	fs.BoolVar(&o.json, "json", false, "write the timeline as one JSON object a line")
-	fs.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit of one request, retries and body included; 0 for none")
-	fs.BoolVar(&o.stream, "stream", false, "read the answer as Server-Sent Events and go on after a lost connection; -timeout does not bound it")
-	fs.StringVar(&o.ca, "cacert", "", "`FILE` with the certificates (PEM) of the authorities to trust")
-	fs.StringVar(&o.cert, "cert", "", "`FILE` with the client certificate (PEM); needs -key")
-	fs.StringVar(&o.key, "key", "", "`FILE` with the client certificate's private key (PEM); needs -cert")
-	if err := parse(fs, args, 1, 1); err != nil {
-		return err
-	}
-	u, err := targetURL(fs.Arg(0))
+func get(ctx context.Context, o *getOptions, u *url.URL, std streams) error {
+	s := &session{o: o, std: std, ctx: ctx, url: u, start: time.Now()}
+	now := func() time.Duration { return time.Since(s.start) }
+	transport, err := o.transport()
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.times < 1 || o.times > 100_000:
-		return usagef("-n is %d: use 1 to 100000", o.times)
-	case o.stream && o.times != 1:
-		return usagef("-n is %d and -stream is given: a stream is one request", o.times)
-	case o.timeout < 0:
-		return usagef("-timeout is %v: use 0 for none, or a positive duration", o.timeout)
-	case (o.cert == "") != (o.key == ""):
-		return usagef("-cert is %q and -key is %q: give both", o.cert, o.key)
-	}
-	material, err := client.LoadTLSMaterial(o.ca, o.cert, o.key)
-	if err != nil {
-		return usagef("%v", err)
-	}
-	timeline := newTimeline(stderr, o.json, o.connections)
-	c, err := client.New(client.Config{Name: "get", Timeout: o.timeout, Hooks: timeline.hooks(), NoTelemetry: true, Stream: client.StreamConfig{Resume: true}})
-	if err != nil {
+	if s.body, err = newPayload(ctx, o, std.in); err != nil {
 		return err
 	}
-	defer c.Close()
-	if o.ca != "" || o.cert != "" {
-		if err := c.Reload(material); err != nil {
-			return usagef("%v", err)
-		}
+	if s.out, err = openOutput(o, std); err != nil {
+		complain(std.err, "%v", err)
+		return &endedError{exitWrite}
+	}
+	defer s.out.drop()
+	s.screen = newScreen(std.err, o.color, std.env)
+	s.recorder = newRecorder(now)
+	s.timeline = newTimeline(o, std, s.screen, now)
+	if s.client, err = o.client(transport, events.Join(s.recorder.hooks(), s.timeline.hooks())); err != nil {
+		return err
+	}
+	defer s.client.Close()
+	if o.insecure {
+		complain(std.err, "%s: --insecure: no certificate is checked; whoever is in between can read and change everything", s.screen.paint(yellow, "warning"))
 	}
 	if o.stream {
-		return getStream(ctx, c, u, stdout, stderr)
-	}
-	failed := false
-	for range o.times {
-		ok, err := getOnce(ctx, c, u, stdout, stderr)
-		if err != nil {
-			return err
+		s.count(s.stream)
+	} else {
+		for n := 0; n < o.times && s.ctx.Err() == nil && s.timeline.failure() == nil; n++ {
+			if s.count(s.once) == exitWrite {
+				break
+			}
 		}
-		failed = failed || !ok
 	}
-	if failed {
-		return errSaidEverything
-	}
-	return nil
+	return s.end()
 }
 
-// targetURL checks what was typed. Its error shows neither userinfo nor query.
-func targetURL(raw string) (*url.URL, error) {
-	u, err := url.Parse(raw)
+// transport is what the flags about connections make of the default one.
+func (o *getOptions) transport() (*http.Transport, error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.insecure}
 	switch {
-	case err != nil:
-		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // without the URL, which may hold a password
-		}
-		return nil, usagef("the URL is malformed: %v", err)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, usagef("the URL has scheme %q: use http or https, as in https://example.com/", u.Scheme)
-	case u.Hostname() == "":
-		return nil, usagef("the URL has no host: use one as in https://example.com/")
+	case o.http1:
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetHTTP1(true)
+	case o.http2:
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetHTTP2(true)
+		t.Protocols.SetUnencryptedHTTP2(true)
 	}
-	if port := u.Port(); port != "" {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return nil, usagef("the URL has port %s: use 1 to 65535", port)
+	if o.ca != "" {
+		text, err := os.ReadFile(o.ca)
+		if err != nil {
+			return nil, usagef("--cacert: %v", err)
+		}
+		t.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !t.TLSClientConfig.RootCAs.AppendCertsFromPEM(text) {
+			return nil, usagef("--cacert is %q, a file without a certificate that can be read: use one in PEM, which begins with -----BEGIN CERTIFICATE-----", o.ca)
 		}
 	}
-	return u, nil
+	if o.cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+		if err != nil {
+			return nil, usagef("--cert is %q and --key is %q: %v", o.cert, o.key, err)
+		}
+		t.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	}
+	return t, nil
 }
 
-// getOnce sends one request and copies the answer to stdout. It returns false
-// where the request failed, and an error where stdout cannot be written.
-func getOnce(ctx context.Context, c *client.Client, u *url.URL, stdout, stderr io.Writer) (bool, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+func (o *getOptions) client(t *http.Transport, hooks *events.Hooks) (*client.Client, error) {
+	costs := budget.Default()
+	costs.Capacity = o.budget
+	tokens, err := budget.New(costs)
 	if err != nil {
-		return false, usagef("the request cannot be made: %v", err)
+		return nil, err
 	}
-	resp, err := c.Do(req)
+	config := client.Config{
+		Name: "get", Transport: t, Timeout: o.timeout, Budget: tokens, Hooks: hooks, NoTelemetry: true,
+		Retry: client.RetryPolicy{MaxRetries: o.retries}, Stream: client.StreamConfig{Resume: true},
+	}
+	if o.retries == 0 {
+		config.Retry.MaxRetries = -1
+	}
+	if o.breaker > 0 {
+		if config.Breaker, err = breaker.New(breaker.Config{ConsecutiveFailures: o.breaker}); err != nil {
+			return nil, err
+		}
+	}
+	c, err := client.New(config)
 	if err != nil {
-		fmt.Fprintf(stderr, "plimsoll get: %v\n", err)
-		return false, nil
+		return nil, err
+	}
+	c.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		switch {
+		case o.redirects == 0:
+			return http.ErrUseLastResponse
+		case len(via) > o.redirects:
+			return &tooManyRedirectsError{o.redirects}
+		case len(via) >= 10: // client.CheckRedirect's own limit
+			return &tooManyRedirectsError{10}
+		}
+		return client.CheckRedirect(req, via)
+	}
+	return c, nil
+}
+
+// request makes the request that the flags describe.
+func (s *session) request() (*http.Request, error) {
+	req, err := http.NewRequestWithContext(s.ctx, s.o.method, s.url.String(), nil)
+	if err != nil {
+		return nil, errors.New("the request cannot be made: " + unquoted(err))
+	}
+	for name, values := range s.o.header.fields {
+		req.Header[name] = append([]string(nil), values...)
+	}
+	if req.Header["User-Agent"] == nil {
+		req.Header.Set("User-Agent", "plimsoll/"+version())
+	}
+	if s.o.header.host != "" {
+		req.Host = s.o.header.host
+	}
+	if err := s.body.attach(req); err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	return req, nil
+}
+
+// count runs one request and adds it up. It returns its status.
+func (s *session) count(do func() int) int {
+	begin := time.Now()
+	status := do()
+	took := time.Since(begin)
+	calls := s.recorder.take()
+	s.tally.add(calls, took, status != exitOK)
+	if s.tally.exit == exitOK {
+		s.tally.exit = status
+	}
+	s.timeline.attempts(calls)
+	plain := len(calls) == 1 && calls[0].outcome == events.OutcomeOK
+	if !s.o.quiet && !s.o.json && s.drawn < mostBars && (s.o.times <= mostBars || !plain) {
+		s.drawn++
+		fmt.Fprint(s.std.err, s.screen.bars(calls))
+	}
+	return status
+}
+
+// once sends one request and writes the body of its answer.
+func (s *session) once() int {
+	req, err := s.request()
+	if err != nil {
+		return s.failed(err, exitFailed)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return s.failed(err, exitOfError(s.ctx, err))
 	}
 	defer resp.Body.Close()
-	body := &readErrors{r: resp.Body}
-	if _, err := io.Copy(stdout, body); err != nil {
-		if body.err == nil {
-			return false, fmt.Errorf("writing the response: %w", err)
-		}
-		fmt.Fprintf(stderr, "plimsoll get: reading the response: %v\n", body.err)
-		return false, nil
+	s.timeline.response(resp)
+	report, _ := client.ReportOf(resp)
+	status := exitOfAnswer(resp.StatusCode, report.Skipped, s.o.fail)
+	var to output = s.out
+	if _, ok := to.(*download); ok && status != exitOK {
+		to = passing{io.Discard}
+		complain(s.std.err, "status %d: %s is left as it was; --fail=false writes the body all the same", resp.StatusCode, s.o.output)
 	}
-	return resp.StatusCode < 400, nil
+	if failure := s.copy(to, resp); failure != exitOK {
+		return failure
+	}
+	if status != exitOK {
+		if what := hint(s.o, status, report.Skipped); what != "" && !s.o.quiet {
+			complain(s.std.err, "%s", what)
+		}
+		return status
+	}
+	if err := to.keep(); err != nil {
+		return s.failed(outputError(err), exitWrite)
+	}
+	return exitOK
+}
+
+// copy copies the body of resp.
+func (s *session) copy(to io.Writer, resp *http.Response) int {
+	body := &readErrors{r: resp.Body}
+	n, err := io.Copy(to, body)
+	s.tally.bytes += n
+	switch {
+	case err == nil:
+		return exitOK
+	case body.err != nil:
+		return s.failed(fmt.Errorf("after %d bytes of the body: %w", n, body.err), exitOfError(s.ctx, body.err))
+	case errors.Is(err, syscall.EPIPE): // the reader has had enough
+		return exitWrite
+	}
+	return s.failed(fmt.Errorf("writing the body: %w", err), exitWrite)
+}
+
+// failed says what went wrong and returns status.
+func (s *session) failed(err error, status int) int {
+	if status == exitInterrupted || status == exitTerminated {
+		err = errors.New("interrupted")
+	}
+	s.tally.err = printable(err.Error())
+	complain(s.std.err, "%s", s.tally.err)
+	report, _ := client.ReportOfError(err)
+	if what := hint(s.o, status, report.Skipped); what != "" && !s.o.quiet {
+		complain(s.std.err, "%s", what)
+	}
+	return status
+}
+
+// end writes the summary.
+func (s *session) end() error {
+	stats := s.client.Stats()
+	if s.tally.exit == exitOK {
+		s.tally.exit = exitOfSignal(s.ctx) // between two requests
+	}
+	switch {
+	case s.o.json:
+		s.client.Close() // its events come before the summary
+		s.timeline.summary(&s.tally, stats)
+	case !s.o.quiet:
+		fmt.Fprint(s.std.err, s.tally.text(s.screen)+gauges(s.o, stats, s.screen))
+	}
+	if err := s.timeline.failure(); err != nil && s.tally.exit == exitOK {
+		if !errors.Is(err, syscall.EPIPE) {
+			complain(s.std.err, "writing the output: %v", err)
+		}
+		s.tally.exit = exitWrite
+	}
+	if s.tally.exit != exitOK {
+		return &endedError{s.tally.exit}
+	}
+	return nil
 }
 
 // readErrors tells a failed read from a failed write behind io.Copy.
@@ -142,14 +288,4 @@ func (e *readErrors) Read(p []byte) (int, error) {
 		e.err = err
 	}
 	return n, err
-}
-
-// isTerminal reports whether w is a terminal, where lines may be redrawn.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Mode()&os.ModeDevice != 0 && f.Name() != os.DevNull
 }

@@ -1,60 +1,81 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"strings"
+	"syscall"
 
 	"github.com/plimsoll-http/plimsoll/client"
-	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/sse"
 )
 
-// getStream writes the events of a stream to stdout, in the format that they
-// came in, until it ends or is interrupted.
-func getStream(ctx context.Context, c *client.Client, u *url.URL, stdout, stderr io.Writer) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+// stream writes the events of a stream, in the format that they came in, until
+// it ends or is interrupted. What came until then stays in --output.
+func (s *session) stream() int {
+	req, err := s.request()
 	if err != nil {
-		return usagef("the request cannot be made: %v", err)
+		return s.failed(err, exitFailed)
 	}
-	s, err := c.Stream(req)
+	events, err := s.client.Stream(req)
 	if err != nil {
-		return streamFailed(err, stdout, stderr)
+		return s.streamFailed(err)
 	}
-	defer s.Close()
-	for ev, err := range s.Events() {
+	defer events.Close()
+	s.timeline.response(events.Response())
+	for ev, err := range events.Events() {
 		if err != nil {
-			return streamFailed(err, stdout, stderr)
+			status := s.streamFailed(err)
+			if err := s.out.keep(); err != nil {
+				return s.failed(outputError(err), exitWrite)
+			}
+			return status
 		}
-		if err := writeEvent(stdout, ev); err != nil {
-			return fmt.Errorf("writing the stream: %w", err)
+		if err := s.event(ev); err != nil {
+			if errors.Is(err, syscall.EPIPE) {
+				return exitWrite
+			}
+			return s.failed(fmt.Errorf("writing the stream: %w", err), exitWrite)
 		}
 	}
-	return nil
+	if err := s.out.keep(); err != nil {
+		return s.failed(outputError(err), exitWrite)
+	}
+	return exitOK
 }
 
-// streamFailed explains a stream's end. A refused response is shown as get
-// shows any; an interrupt is no failure.
-func streamFailed(err error, stdout, stderr io.Writer) error {
+// streamFailed explains a stream's end. A refused response is shown as that of
+// any request is.
+func (s *session) streamFailed(err error) int {
+	status := exitOfError(s.ctx, err)
 	if e, ok := errors.AsType[*client.StreamError](err); ok {
-		if e.Reason == events.StreamCanceled {
-			return nil
-		}
-		if resp := e.Response(); resp != nil {
-			if _, err := io.Copy(stdout, resp.Body); err != nil {
-				return fmt.Errorf("writing the response: %w", err)
+		if resp := e.Response(); resp != nil && status == exitTransfer {
+			if resp.StatusCode >= 400 {
+				status = exitHTTP
+			}
+			if _, ok := s.out.(*download); !ok {
+				if failure := s.copy(s.out, resp); failure != exitOK {
+					return failure
+				}
 			}
 		}
 	}
-	fmt.Fprintf(stderr, "plimsoll get: %v\n", err)
-	return errSaidEverything
+	return s.failed(err, status)
 }
 
-func writeEvent(w io.Writer, ev sse.Event) error {
+func (s *session) event(ev sse.Event) error {
+	s.timeline.streamEvent(ev)
+	text := eventText(ev)
+	n, err := io.WriteString(s.out, text)
+	s.tally.bytes += int64(n)
+	if err == nil {
+		err = s.timeline.failure()
+	}
+	return err
+}
+
+func eventText(ev sse.Event) string {
 	var b strings.Builder
 	if ev.ID != "" {
 		fmt.Fprintf(&b, "id: %s\n", ev.ID)
@@ -66,6 +87,5 @@ func writeEvent(w io.Writer, ev sse.Event) error {
 		fmt.Fprintf(&b, "data: %s\n", line)
 	}
 	b.WriteString("\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }

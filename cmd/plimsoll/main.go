@@ -1,141 +1,130 @@
 // Command plimsoll shows what the client does.
 //
-//	plimsoll get URL      one instrumented request, with the timeline of its events
-//	plimsoll demo         a budget that drains and refills, live in the terminal
-//	plimsoll dashboards   the Grafana dashboards
-//	plimsoll rules        the Prometheus alert and recording rules
+//	plimsoll get URL           one instrumented request, with bars of its attempts
+//	plimsoll demo              a budget that drains and refills, live in the terminal
+//	plimsoll dashboards        the Grafana dashboards
+//	plimsoll rules             the Prometheus alert and recording rules
+//	plimsoll completion SHELL  completion for bash, zsh or fish
 //
-// Exit status: 0 where all went well, 1 where the request or the run failed, 2
-// for flags and arguments that make no sense.
+// Flags may stand before and after the arguments, with one dash or two; after
+// "--" nothing is a flag. "plimsoll COMMAND --help" is the manual of a command.
+//
+// # Exit status
+//
+// 0 is success and 2 a flag or an argument that makes no sense. What went
+// wrong with a request has a number of its own, that of curl where curl has
+// one; "plimsoll get --help" lists them. 1 is any other failure.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 	"syscall"
 )
 
-// Exit statuses.
-const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
-)
-
-// command is one subcommand. It returns a usageError for flags and arguments
-// that make no sense.
-type command struct {
-	name  string
-	about string
-	run   func(ctx context.Context, args []string, stdout, stderr io.Writer) error
-}
-
-func commands() []command {
-	return []command{
-		{"get", "send one instrumented request and show the timeline of its events", runGet},
-		{"demo", "show a retry budget draining and refilling, live", runDemo},
-		{"dashboards", "write the Grafana dashboards", runDashboards},
-		{"rules", "write the Prometheus alert and recording rules", runRules},
-	}
-}
-
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	// A closed pipe shall be an error of the write, so that what was begun is
+	// put in order; without this the process would be killed.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := interruptible(context.Background())
+	status := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv})
 	stop()
 	os.Exit(status)
 }
 
-// usageError is a mistake of the person at the keyboard. shown means that the
-// flag package has printed it already.
-type usageError struct {
-	text  string
-	shown bool
+// interruptedError is the cause of a context that a signal ended.
+type interruptedError struct{ signal os.Signal }
+
+func (e *interruptedError) Error() string { return "interrupted by " + e.signal.String() }
+
+// interruptible returns a context that ends with SIGINT or SIGTERM. A second
+// signal ends the process, in case something does not heed the context.
+func interruptible(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(&interruptedError{s})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
 }
 
-func (e *usageError) Error() string { return e.text }
-
-func usagef(format string, args ...any) error {
-	return &usageError{text: fmt.Sprintf(format, args...)}
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) string // of os.Getenv
 }
 
-// errSaidEverything ends a command with exit status 1 that has explained
-// itself.
-var errSaidEverything = errors.New("failed")
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, std streams) int {
 	if len(args) == 0 {
-		usage(stderr)
+		overview(std.err)
 		return exitUsage
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
-		usage(stdout)
+		if len(args) == 2 && args[0] == "help" {
+			return run(ctx, []string{args[1], "--help"}, std)
+		}
+		overview(std.out)
+		return exitOK
+	case "version", "-version", "--version":
+		fmt.Fprintln(std.out, "plimsoll", version())
 		return exitOK
 	}
 	for _, c := range commands() {
 		if c.name == args[0] {
-			return exitStatus(c, c.run(ctx, args[1:], stdout, stderr), stderr)
+			return exitStatus(c, c.start(ctx, args[1:], std), std.err)
 		}
 	}
-	fmt.Fprintf(stderr, "plimsoll: no command %q: use one of get, demo, dashboards, rules\n", args[0])
+	text := fmt.Sprintf("no command %q: use one of %s", args[0], strings.Join(names(), ", "))
+	if strings.Contains(args[0], "://") { // it may hold a password
+		text = "a URL is no command: use plimsoll get URL"
+	}
+	fmt.Fprintf(std.err, "plimsoll: %s\n", text)
 	return exitUsage
 }
 
 func exitStatus(c command, err error, stderr io.Writer) int {
-	var mistake *usageError
+	var (
+		mistake *usageError
+		ended   *endedError
+	)
 	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	case err == nil:
 		return exitOK
 	case errors.As(err, &mistake):
-		if !mistake.shown {
-			fmt.Fprintf(stderr, "plimsoll %s: %s\nRun 'plimsoll %s -h' for its flags.\n", c.name, mistake.text, c.name)
-		}
+		fmt.Fprintf(stderr, "plimsoll %s: %s\nRun 'plimsoll %s --help' for its flags.\n", c.name, mistake.text, c.name)
 		return exitUsage
-	case errors.Is(err, errSaidEverything):
-		return exitFailed
+	case errors.As(err, &ended):
+		return ended.status
+	case errors.Is(err, syscall.EPIPE):
+		return exitWrite // the reader has had enough
 	}
 	fmt.Fprintf(stderr, "plimsoll %s: %v\n", c.name, err)
 	return exitFailed
 }
 
-func usage(w io.Writer) {
-	fmt.Fprint(w, "plimsoll shows what the plimsoll HTTP client does.\n\nUsage: plimsoll COMMAND [flags]\n\n")
-	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-11s %s\n", c.name, c.about)
+// version is that of the module, "devel" for a build from a checkout without
+// one.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
 	}
-	fmt.Fprint(w, "\n'plimsoll COMMAND -h' shows a command's flags.\nExit status: 0 success, 1 the request or run failed, 2 bad flags or arguments.\n")
-}
-
-// flags makes a flag set that reports mistakes as usageError.
-func flags(name, synopsis string, stderr io.Writer) *flag.FlagSet {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprintf(stderr, "Usage: plimsoll %s %s\n", name, synopsis)
-		fs.PrintDefaults()
-	}
-	return fs
-}
-
-// parse parses args and checks the number of arguments that are no flags.
-func parse(fs *flag.FlagSet, args []string, least, most int) error {
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return &usageError{text: err.Error(), shown: true}
-	}
-	switch n := fs.NArg(); {
-	case n < least:
-		return usagef("%d arguments given, %d needed", n, least)
-	case n > most:
-		return usagef("argument %q is one too many: put flags before arguments", fs.Arg(most))
-	}
-	return nil
+	return info.Main.Version
 }
