@@ -113,10 +113,19 @@ func (t *Tab) Eval(script string, into any) error {
 // given time. A script that throws has not come true yet.
 func (t *Tab) Until(script string, limit time.Duration) error {
 	safe := "(async () => { try { return await (" + script + "); } catch { return false; } })()"
-	if err := chromedp.Run(t.ctx, chromedp.Poll(safe, nil, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(limit))); err != nil {
+	if err := chromedp.Run(t.ctx, chromedp.Poll(safe, nil, chromedp.WithPollingInterval(25*time.Millisecond), chromedp.WithPollingTimeout(limit))); err != nil {
 		return fmt.Errorf("browser: not within %v: %s: %w", limit, script, err)
 	}
 	return nil
+}
+
+// Show makes the demonstration's page look at once and returns when it shows
+// the second at.
+func (t *Tab) Show(at time.Time, limit time.Duration) error {
+	if err := t.Eval(`document.dispatchEvent(new Event("visibilitychange"))`, nil); err != nil {
+		return err
+	}
+	return t.Until(fmt.Sprintf(`document.documentElement.dataset.drawn === "%d"`, at.Unix()), limit)
 }
 
 // Click clicks on the element that a CSS selector finds.

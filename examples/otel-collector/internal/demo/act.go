@@ -41,9 +41,27 @@ const linger = 2 * time.Second
 // each; look is called once in every Interval and reports whether a call has
 // failed for its caller.
 func (d *Demo) Play(ctx context.Context, acts []Act, total time.Duration, begun func(Act), look func(Act) (escaped bool, err error)) error {
-	defer func() { _ = d.Stage.Cause(stage.Healthy) }() // it is the own upstream, or Cause failed before
 	tick := time.NewTicker(Interval)
 	defer tick.Stop()
+	return d.play(ctx, acts, total, begun, look, func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			return nil
+		}
+	})
+}
+
+// PlaySteps is Play by steps, instead of Run: total passes as fast as Step can
+// make its seconds.
+func (d *Demo) PlaySteps(ctx context.Context, acts []Act, total time.Duration, begun func(Act), look func(Act) (escaped bool, err error)) error {
+	return d.play(ctx, acts, total, begun, look, d.Step)
+}
+
+// play lets pass make an Interval pass.
+func (d *Demo) play(ctx context.Context, acts []Act, total time.Duration, begun func(Act), look func(Act) (bool, error), pass func(context.Context) error) error {
+	defer func() { _ = d.Stage.Cause(stage.Healthy) }() // it is the own upstream, or Cause failed before
 	for _, a := range acts {
 		if err := d.Stage.Account(a.Accounting); err != nil {
 			return err
@@ -52,17 +70,15 @@ func (d *Demo) Play(ctx context.Context, acts []Act, total time.Duration, begun 
 			return fmt.Errorf("demo: the story: %w", err)
 		}
 		begun(a)
-		for end := time.Now().Add(time.Duration(a.Share * float64(total))); time.Now().Before(end); {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-tick.C:
+		for end := d.Now().Add(time.Duration(a.Share * float64(total))); d.Now().Before(end); {
+			if err := pass(ctx); err != nil {
+				return err
 			}
 			escaped, err := look(a)
 			if err != nil {
 				return err
 			}
-			if over := time.Now().Add(linger); escaped && a.UntilEscape && over.Before(end) {
+			if over := d.Now().Add(linger); escaped && a.UntilEscape && over.Before(end) {
 				a.UntilEscape, end = false, over
 			}
 		}

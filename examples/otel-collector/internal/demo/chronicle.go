@@ -39,13 +39,16 @@ type reading struct {
 
 // NewChronicle begins a chronicle that writes to out.
 func NewChronicle(d *Demo, out io.Writer) *Chronicle {
-	return &Chronicle{demo: d, out: out, start: time.Now(), lowest: math.Inf(1)}
+	return &Chronicle{demo: d, out: out, start: d.Now(), lowest: math.Inf(1)}
 }
+
+// since is how long the chronicle has been going on.
+func (c *Chronicle) since() time.Duration { return c.demo.Now().Sub(c.start) }
 
 // Begun notes that an act has begun.
 func (c *Chronicle) Begun(a Act) {
 	c.acts = append(c.acts, a.Name)
-	fmt.Fprintf(c.out, "%4.0fs  -- %s: %s\n", time.Since(c.start).Seconds(), a.Name, a.Says)
+	fmt.Fprintf(c.out, "%4.0fs  -- %s: %s\n", c.since().Seconds(), a.Name, a.Says)
 }
 
 // Look reads the metrics and notes what is new. It reports whether a call
@@ -55,7 +58,7 @@ func (c *Chronicle) Look(ctx context.Context, a Act) (escaped bool, err error) {
 	if err != nil || !r.taken {
 		return false, err
 	}
-	now := time.Since(c.start)
+	now := c.since()
 	first := func(at *time.Duration, happened bool, what string) {
 		if *at == 0 && happened {
 			*at = now
@@ -87,7 +90,7 @@ func (c *Chronicle) Look(ctx context.Context, a Act) (escaped bool, err error) {
 func (c *Chronicle) read(ctx context.Context, a stage.Accounting) (reading, error) {
 	of := `{plimsoll_client="` + string(a) + `",server_address="orders.shop"`
 	r := reading{draining: c.demo.DB.Alert(dashboards.BudgetDraining)}
-	now := time.Now()
+	now := c.demo.Now()
 	for _, q := range []struct {
 		into *float64
 		expr string
@@ -185,5 +188,5 @@ func (c *Chronicle) Watch(ctx context.Context, length time.Duration) error {
 
 func (c *Chronicle) line(a stage.Accounting, r reading) {
 	fmt.Fprintf(c.out, "%4.0fs  %-8s %3.0f tokens, %.0f retries, %.0f recoveries, %.0f escapes, draining %s\n",
-		time.Since(c.start).Seconds(), a, r.tokens, r.retries, r.recoveries, r.escapes, r.draining)
+		c.since().Seconds(), a, r.tokens, r.retries, r.recoveries, r.escapes, r.draining)
 }

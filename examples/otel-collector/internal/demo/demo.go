@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap/zapcore"
@@ -53,6 +54,9 @@ type Demo struct {
 	metrics   *http.Server     // what is scraped without a gateway; nil with one
 	served    chan struct{}    // closed when metrics has ended
 	target    promdb.Target
+
+	seconds int                       // made by Backfill and Step
+	made    atomic.Pointer[time.Time] // of the last of them; nil: time passes by itself
 }
 
 // Start starts all parts. There are no calls before Backfill or Run.
@@ -133,6 +137,7 @@ func (d *Demo) serveMetrics() error {
 
 // Run sends the load and watches until ctx ends.
 func (d *Demo) Run(ctx context.Context) error {
+	d.made.Store(nil)
 	d.telemetry.Live()
 	if err := d.DB.Scrape(d.target); err != nil {
 		return err

@@ -133,7 +133,7 @@ func TestThePastGoesOverIntoThePresent(t *testing.T) {
 	d := start(t, Config{})
 	begin := time.Now().Add(-time.Minute)
 	steps := 0
-	if err := d.Backfill(t.Context(), time.Minute, func(time.Time) { steps++ }); err != nil {
+	if err := d.Backfill(t.Context(), begin, time.Time{}, func(time.Time) { steps++ }); err != nil {
 		t.Fatal(err)
 	}
 	if steps < 60 {
@@ -180,7 +180,7 @@ func TestWithACollectorOutsideThePanelsStillHaveNumbers(t *testing.T) {
 	if d.Traces != nil || d.gateway != nil {
 		t.Error("there is a collector inside")
 	}
-	if err := d.Backfill(t.Context(), 10*time.Second, nil); err != nil {
+	if err := d.Backfill(t.Context(), time.Now().Add(-10*time.Second), time.Time{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	v, err := d.DB.Query(t.Context(), `plimsoll_retry_budget_tokens{job="shop",instance="demo-1",server_address="orders.shop"}`, time.Now())

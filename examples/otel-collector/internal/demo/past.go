@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/plimsoll-http/plimsoll/examples/otel-collector/internal/promdb"
 	"github.com/plimsoll-http/plimsoll/examples/otel-collector/internal/stage"
 )
 
@@ -15,13 +16,27 @@ const (
 	illUntil = 0.45
 )
 
-// Backfill makes a past of that length, in whole seconds, which ends now, and
-// leaves orders healthy. It reports each second that is done. It is called
-// before Run, if at all.
-func (d *Demo) Backfill(ctx context.Context, length time.Duration, done func(time.Time)) error {
-	begin := time.Now().Truncate(Interval).Add(-length)
+// Now is the time that the metrics are about: the one of the last step of
+// Backfill and Step, and the real one after Run has begun.
+func (d *Demo) Now() time.Time {
+	if at := d.made.Load(); at != nil {
+		return *at
+	}
+	return time.Now()
+}
+
+// Backfill makes a past from begin to end, in whole seconds, and leaves orders
+// healthy. With the zero end, it catches up with the present. It reports each
+// second that is done. It is called before Run, if at all.
+func (d *Demo) Backfill(ctx context.Context, begin, end time.Time, done func(time.Time)) error {
+	begin = begin.Truncate(Interval)
+	until := func() time.Time { return end.Truncate(Interval) }
+	if end.IsZero() {
+		until = time.Now
+	}
+	length := until().Sub(begin)
 	at := begin
-	for n := 0; at.Before(time.Now()); n++ {
+	for ; at.Before(until()); at = at.Add(Interval) {
 		trouble := stage.Healthy
 		if share := at.Sub(begin).Seconds() / length.Seconds(); share >= illFrom && share < illUntil {
 			trouble = stage.Unavailable
@@ -31,20 +46,38 @@ func (d *Demo) Backfill(ctx context.Context, length time.Duration, done func(tim
 				return fmt.Errorf("demo: the past: %w", err)
 			}
 		}
-		d.Stage.Burst(ctx, n)
-		if err := d.telemetry.Step(ctx); err != nil {
-			return err
-		}
-		if err := d.DB.Backfill(ctx, d.target, at); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
+		if err := d.second(ctx, at, d.DB.Backfill); err != nil {
 			return err
 		}
 		if done != nil {
 			done(at)
 		}
-		at = at.Add(Interval)
 	}
-	return nil
+	if d.seconds == 0 {
+		return nil
+	}
+	return d.DB.Evaluate(ctx, at.Add(-Interval))
+}
+
+// Step makes the second after the last one, instead of Run: the calls of a
+// second at once, under the trouble that there is, a scrape and an evaluation
+// of the rules. What Run lets happen in its own time happens at the caller's,
+// whatever else the machine has to do. It is called after Backfill.
+func (d *Demo) Step(ctx context.Context) error {
+	return d.second(ctx, d.Now().Add(Interval), d.DB.Step)
+}
+
+// second makes the calls of one second and has what came of them stored under
+// the time at.
+func (d *Demo) second(ctx context.Context, at time.Time, store func(context.Context, promdb.Target, time.Time) error) error {
+	d.Stage.Burst(ctx, d.seconds)
+	d.seconds++
+	if err := d.telemetry.Step(ctx); err != nil {
+		return err
+	}
+	if err := store(ctx, d.target, at); err != nil {
+		return err
+	}
+	d.made.Store(&at)
+	return ctx.Err()
 }

@@ -133,8 +133,8 @@ func (d *DB) answerRange(r *http.Request) (any, error) {
 	switch {
 	case end.Before(start):
 		return nil, requestError{errors.New("end is before start")}
-	case step <= 0:
-		return nil, requestError{errors.New("step must be positive")}
+	case step < time.Millisecond: // in which the engine counts
+		return nil, requestError{errors.New("step must be 1 ms or more")}
 	case end.Sub(start)/step > mostPoints:
 		return nil, requestError{fmt.Errorf("more than %d points: choose a longer step", mostPoints)}
 	}

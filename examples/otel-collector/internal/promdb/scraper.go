@@ -3,6 +3,7 @@ package promdb
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"strings"
 	"sync"
@@ -101,9 +102,31 @@ func (s *scraper) stop() {
 // alarmed by it.
 const evalEvery = 5 * time.Second
 
-// Backfill scrapes t now and stores what it shows under the time at, which must
-// be later than the one before. It is for the time before Scrape.
+// Backfill scrapes t now, stores what it shows under the time at, which must be
+// later than the one before, and evaluates the rules now and then. It is for
+// the time before Scrape.
 func (d *DB) Backfill(ctx context.Context, t Target, at time.Time) error {
+	if err := d.store(ctx, t, at); err != nil {
+		return err
+	}
+	if at.Sub(d.rules.lastAt()) < evalEvery {
+		return nil
+	}
+	return d.Evaluate(ctx, at)
+}
+
+// Evaluate evaluates the rules at that time, unless they have been already.
+func (d *DB) Evaluate(ctx context.Context, at time.Time) error { return d.rules.eval(ctx, at) }
+
+// Step is Backfill with the rules evaluated each time.
+func (d *DB) Step(ctx context.Context, t Target, at time.Time) error {
+	if err := d.store(ctx, t, at); err != nil {
+		return err
+	}
+	return d.Evaluate(ctx, at)
+}
+
+func (d *DB) store(ctx context.Context, t Target, at time.Time) error {
 	samples, err := scrapeOnce(ctx, t)
 	if err != nil {
 		return err
@@ -118,8 +141,21 @@ func (d *DB) Backfill(ctx context.Context, t Target, at time.Time) error {
 	if err := app.Commit(); err != nil {
 		return fmt.Errorf("promdb: storing a scrape: %w", err)
 	}
-	if at.Sub(d.rules.lastAt()) < evalEvery {
-		return nil
+	return nil
+}
+
+// Settled returns the time up to which nothing changes any more: all scrapes
+// and evaluations until then are stored, so that a query gives the same answer
+// whenever it is asked. It is the zero time before there is one.
+func (d *DB) Settled(ctx context.Context) time.Time {
+	at := d.rules.lastAt()
+	// Each scrape stores up together with what it has read, in order; what
+	// Backfill and Step stored has none.
+	v, err := d.Query(ctx, "max(timestamp(up))", time.Now())
+	if err == nil && len(v) == 1 {
+		if scraped := time.UnixMilli(int64(math.Round(v[0].F * 1000))); scraped.Before(at) {
+			at = scraped
+		}
 	}
-	return d.rules.eval(ctx, at)
+	return at
 }

@@ -1,5 +1,7 @@
-// Command screenshot writes the README's picture: the page while a budget that
-// is kept in the legacy way drains, with the alert firing. It needs Chromium.
+// Command screenshot writes the README's picture: the page when a budget that
+// was kept in the legacy way has drained, with the alert that fired long before
+// the first retry was denied. It needs Chromium. Time passes by steps, so that
+// the picture is the same on every machine but for the clock.
 //
 //	go run ./internal/screenshot -o ../../docs/images/budget-dashboard.png
 package main
@@ -27,9 +29,14 @@ const (
 	heaviest      = 300_000
 )
 
+// limit is how long anything may take.
+const limit = 2 * time.Minute
+
+// past is how much there is to see before the trouble, and story how many
+// seconds of it the picture may take.
 const (
 	past  = 2 * time.Minute
-	limit = 2 * time.Minute
+	story = 90
 )
 
 func main() {
@@ -63,11 +70,12 @@ func run(ctx context.Context, out string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	var png []byte
-	err = s.Run(ctx, past, func(ctx context.Context) (err error) {
-		png, err = picture(ctx, chromium, s.Page.URL)
+	begin := time.Now().Add(-past - story*time.Second)
+	if err := s.Backfill(ctx, begin, begin.Add(past), nil); err != nil {
 		return err
-	})
+	}
+	s.Page.Ready()
+	png, err := picture(ctx, chromium, s)
 	if err != nil {
 		return err
 	}
@@ -80,23 +88,25 @@ func run(ctx context.Context, out string) (err error) {
 	return os.WriteFile(out, png, 0o644)
 }
 
-// picture drains the budget and takes the picture when a quarter is left.
-func picture(ctx context.Context, chromium, url string) ([]byte, error) {
+// picture drains the budget and takes the picture when a failure has reached a
+// caller.
+func picture(ctx context.Context, chromium string, s *show.Show) ([]byte, error) {
 	tab, err := browser.Open(ctx, chromium)
 	if err != nil {
 		return nil, err
 	}
 	defer tab.Close()
-	const level = `Number(document.querySelector('.panel[data-title="Lowest level"] .value').dataset.value)`
 	for _, step := range []func() error{
 		func() error { return tab.Look(width, height, 1, "light") },
-		func() error { return tab.Go(url + "/d/plimsoll-retry-budget?range=60") },
-		func() error { return tab.Until(level+" > 450", limit) },
+		func() error { return tab.Go(s.Page.URL + "/d/plimsoll-retry-budget?range=60") },
+		func() error { return tab.Show(s.Now(), limit) },
 		func() error { return tab.Click("#accounting") },
+		func() error { return tab.Until(`document.querySelector("#accounting[aria-checked=true]")`, limit) },
 		func() error { return tab.Click(`[data-trouble="kill"]`) },
 		func() error {
-			return tab.Until(`document.querySelector('[data-alert="PlimsollBudgetDraining"]').dataset.state === "firing" && `+level+" < 140", limit)
+			return tab.Until(`document.querySelector("[data-trouble=kill][aria-pressed=true]")`, limit)
 		},
+		func() error { return steps(ctx, s, tab, story, escaped) },
 		func() error { return tab.Eval(`document.activeElement.blur()`, nil) },
 		func() error { return tab.Hover(2, 2) },
 	} {
@@ -105,4 +115,26 @@ func picture(ctx context.Context, chromium, url string) ([]byte, error) {
 		}
 	}
 	return tab.Shot()
+}
+
+// escaped is true when the page shows that the first failure has reached a
+// caller, and that the first retry was denied.
+const escaped = `document.querySelector('[data-alert="PlimsollRetriesDenied"]').dataset.state === "firing" &&
+	Number(document.querySelector('.panel[data-title="Escapes"] .value').dataset.value) > 0`
+
+// steps lets seconds pass until the page shows what script asks, n at most.
+func steps(ctx context.Context, s *show.Show, tab *browser.Tab, n int, script string) error {
+	for range n {
+		if err := s.Step(ctx); err != nil {
+			return err
+		}
+		if err := tab.Show(s.Now(), limit); err != nil {
+			return err
+		}
+		var done bool
+		if err := tab.Eval(script, &done); err != nil || done {
+			return err
+		}
+	}
+	return fmt.Errorf("not within %d seconds: %s", n, script)
 }

@@ -27,7 +27,10 @@ func Start(ctx context.Context, l net.Listener, cfg demo.Config) (*Show, error) 
 		l.Close()
 		return nil, err
 	}
-	p, err := web.Serve(l, web.Config{Stage: d.Stage, Boards: d.Boards, API: d.DB.Handler(), Traces: d.Traces, Interval: demo.Interval})
+	p, err := web.Serve(l, web.Config{
+		Stage: d.Stage, Boards: d.Boards, API: d.DB.Handler(), Traces: d.Traces,
+		Interval: demo.Interval, Now: d.Now, Settled: d.DB.Settled,
+	})
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -38,7 +41,7 @@ func Start(ctx context.Context, l net.Listener, cfg demo.Config) (*Show, error) 
 // play returns or ctx ends.
 func (s *Show) Run(ctx context.Context, past time.Duration, play func(context.Context) error) error {
 	if past > 0 {
-		if err := s.Backfill(ctx, past, nil); err != nil {
+		if err := s.Backfill(ctx, time.Now().Add(-past), time.Time{}, nil); err != nil {
 			return interrupted(ctx, err)
 		}
 	}

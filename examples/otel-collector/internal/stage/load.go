@@ -21,6 +21,7 @@ const (
 	feedPause     = time.Second
 	burstOrders   = int(time.Second / ordersEvery)
 	burstSearch   = int(time.Second / searchEvery)
+	burstKilled   = 2 // calls to orders that meet a dead connection, with Kill
 	burstPeriod   = 3 // seconds from one stream to the next
 	burstPatience = 5 * time.Second
 )
@@ -95,23 +96,37 @@ func (s *Stage) listen(ctx context.Context, n int, every time.Duration) {
 func (s *Stage) Burst(ctx context.Context, n int) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	send := func(url string, calls int) {
-		for i := range calls {
-			method, body := http.MethodGet, ""
-			if i == calls-1 {
-				method, body = http.MethodPut, "an order"
-			}
-			s.call(ctx, method, url, body)
-		}
+	trouble := s.State().Trouble
+	lanes := 1 // calls at the same time
+	if trouble == Throttle {
+		lanes = 2 // so that one waits because of another's answer
 	}
-	running.Go(func() { send(Orders, burstOrders) })
-	running.Go(func() { send(Search, burstSearch) })
+	for lane := range lanes {
+		running.Go(func() {
+			for i := lane; i < burstOrders; i += lanes {
+				if trouble == Kill && s.orders != nil {
+					s.setWhile(Kill, story.Trouble{KillReused: i < burstKilled})
+				}
+				s.call(ctx, Orders, i == burstOrders-1)
+			}
+		})
+	}
+	running.Go(func() {
+		for i := range burstSearch {
+			s.call(ctx, Search, i == burstSearch-1)
+		}
+	})
 	if n%burstPeriod == 0 {
 		running.Go(func() { s.listen(ctx, feedEvents, 0) })
 	}
 }
 
-func (s *Stage) call(ctx context.Context, method, url, body string) {
+// call makes one call, which may write.
+func (s *Stage) call(ctx context.Context, url string, write bool) {
+	method, body := http.MethodGet, ""
+	if write {
+		method, body = http.MethodPut, "an order"
+	}
 	ctx, cancel := context.WithTimeout(ctx, burstPatience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))

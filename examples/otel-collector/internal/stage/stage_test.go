@@ -51,7 +51,7 @@ func TestTheLegacyClientPaysForWhatTheSettledOneRecovers(t *testing.T) {
 		if a == Settled && (level.Tokens != 500 || recoveries == 0) {
 			t.Errorf("settled: %+v, %d recoveries", level, recoveries)
 		}
-		if a == Legacy && (level.Tokens > 400 || recoveries != 0) {
+		if a == Legacy && (level.Tokens > 450 || recoveries != 0) {
 			t.Errorf("legacy: %+v, %d recoveries", level, recoveries)
 		}
 	}

@@ -25,12 +25,26 @@ func guard(hosts []string, next http.Handler) http.Handler {
 			http.Error(w, "this server answers at its own address only", http.StatusMisdirectedRequest)
 			return
 		}
+		if foreign(r) {
+			http.Error(w, "other sites may link here, and no more", http.StatusForbidden)
+			return
+		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !sameOrigin(r) {
 			http.Error(w, "controls are taken from this server's own page only", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// foreign reports whether another site's page makes a browser send r, other than
+// by a link: it could not read the answer, but queries are work.
+func foreign(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none": // no browser; this page; typed in
+		return false
+	}
+	return r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
 }
 
 // sameOrigin reports whether r comes from a page that this server served. A

@@ -37,6 +37,11 @@ type Config struct {
 	Traces *traces.Store     // nil: they go elsewhere
 	// Interval is how often there is something new.
 	Interval time.Duration
+	// Now is the time that the metrics are about; nil: the clock's.
+	Now func() time.Time
+	// Settled is the time up to which Prometheus's answers do not change any
+	// more: the panels end there. nil, or the zero time: now.
+	Settled func(context.Context) time.Time
 }
 
 // Server is a running page.
@@ -68,8 +73,15 @@ type change struct {
 // mostChanges is how many changes the page is told of.
 const mostChanges = 50
 
+// longestHeader is how many bytes a request may have, and so how long a query
+// may be: parsing takes minutes for what a megabyte can hold.
+const longestHeader = 16 << 10
+
 // Serve serves the page on l until Close.
 func Serve(l net.Listener, cfg Config) (*Server, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	s := &Server{URL: "http://" + l.Addr().String(), cfg: cfg, served: make(chan error, 1)}
 	for _, f := range cfg.Boards {
 		if !strings.HasSuffix(f.Name, ".json") {
@@ -89,6 +101,7 @@ func Serve(l net.Listener, cfg Config) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           guard(hosts(l.Addr()), s.routes(page)),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: longestHeader,
 	}
 	go func() { s.served <- s.http.Serve(l) }()
 	return s, nil
@@ -119,7 +132,7 @@ func (s *Server) Ready() {
 func (s *Server) Note(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log = append(s.log, change{time.Now(), what})
+	s.log = append(s.log, change{s.cfg.Now(), what})
 	if len(s.log) > mostChanges {
 		s.log = s.log[1:]
 	}
@@ -144,12 +157,10 @@ func (s *Server) routes(page fs.FS) http.Handler {
 	mux.HandleFunc("GET /api/state", s.state)
 	mux.HandleFunc("GET /api/traces", s.traces)
 	mux.HandleFunc("POST /control/trouble/{name}", func(w http.ResponseWriter, r *http.Request) {
-		name := stage.Trouble(r.PathValue("name"))
-		s.control(w, r, s.cfg.Stage.Cause(name), string(name))
+		s.control(w, r, func(name string) error { return s.cfg.Stage.Cause(stage.Trouble(name)) })
 	})
 	mux.HandleFunc("POST /control/accounting/{name}", func(w http.ResponseWriter, r *http.Request) {
-		name := stage.Accounting(r.PathValue("name"))
-		s.control(w, r, s.cfg.Stage.Account(name), string(name))
+		s.control(w, r, func(name string) error { return s.cfg.Stage.Account(stage.Accounting(name)) })
 	})
 	return mux
 }
@@ -173,19 +184,27 @@ func (s *Server) board(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b.data) // the reader went away
 }
 
-func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) state(w http.ResponseWriter, r *http.Request) {
+	now := s.cfg.Now()
+	settled := now
+	if s.cfg.Settled != nil {
+		if at := s.cfg.Settled(r.Context()); !at.IsZero() {
+			settled = at
+		}
+	}
 	s.mu.Lock()
 	log, ready := append([]change{}, s.log...), s.ready
 	s.mu.Unlock()
 	answer(w, struct {
 		stage.State
 		Now      time.Time `json:"now"`
+		Settled  time.Time `json:"settled"`
 		Interval float64   `json:"interval"` // seconds
 		Ready    bool      `json:"ready"`
 		Controls bool      `json:"controls"` // the trouble can be chosen here
 		Traces   bool      `json:"traces"`
 		Changes  []change  `json:"changes"`
-	}{s.cfg.Stage.State(), time.Now(), s.cfg.Interval.Seconds(), ready, s.cfg.Stage.Heals(), s.cfg.Traces != nil, log})
+	}{s.cfg.Stage.State(), now, settled, s.cfg.Interval.Seconds(), ready, s.cfg.Stage.Heals(), s.cfg.Traces != nil, log})
 }
 
 // latest is how many traces the page shows.
@@ -199,12 +218,22 @@ func (s *Server) traces(w http.ResponseWriter, r *http.Request) {
 	answer(w, s.cfg.Traces.Latest(latest, r.FormValue("eventful") == "1"))
 }
 
-func (s *Server) control(w http.ResponseWriter, r *http.Request, err error, what string) {
-	if err != nil {
+// control does what the name in the path says. While the past is made it would
+// become a part of it.
+func (s *Server) control(w http.ResponseWriter, r *http.Request, do func(name string) error) {
+	s.mu.Lock()
+	ready := s.ready
+	s.mu.Unlock()
+	if !ready {
+		http.Error(w, "the minutes before the start are being made: try again in a moment", http.StatusConflict)
+		return
+	}
+	name := r.PathValue("name")
+	if err := do(name); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s.Note(what)
+	s.Note(name)
 	s.state(w, r)
 }
 

@@ -60,6 +60,7 @@ func serve(t *testing.T) (*Server, *actor, []dashboards.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Ready()
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -119,6 +120,8 @@ func TestOtherHostHeadersAreRefused(t *testing.T) {
 	for host, want := range map[string]int{
 		"127.0.0.1" + port: 200, "localhost" + port: 200,
 		"evil.example" + port: 421, "evil.example": 421, "127.0.0.1": 421, "localhost:1": 421, "127.0.0.1.evil.example" + port: 421,
+		// Other names of this machine, which a browser would treat as other sites.
+		"localhost." + port: 421, "LOCALHOST" + port: 421, "[::1]" + port: 421, "127.1" + port: 421, "2130706433" + port: 421, "0.0.0.0" + port: 421, "a.localhost" + port: 421,
 	} {
 		for _, path := range []string{"/api/state", "/d/plimsoll-overview", "/api/v1/rules"} {
 			if resp, _ := send(t, "GET", s.URL+path, map[string]string{"Host": host}); resp.StatusCode != want {
@@ -140,6 +143,11 @@ func TestControlsAreTakenByPostFromTheOwnOriginAlone(t *testing.T) {
 		{"POST", "http://evil.example", 403},
 		{"POST", strings.Replace(s.URL, "http", "https", 1), 403},
 		{"POST", s.URL + ".evil.example", 403},
+		{"POST", s.URL + "/", 403},
+		{"POST", s.URL + " " + s.URL, 403},
+		{"POST", strings.Replace(s.URL, "127.0.0.1", "localhost", 1), 403}, // another origin to a browser
+		{"HEAD", s.URL, 405},
+		{"OPTIONS", "http://evil.example", 403}, // no preflight is answered
 		{"GET", s.URL, 405},
 		{"PUT", s.URL, 405},
 		{"DELETE", "http://evil.example", 403},
@@ -161,6 +169,43 @@ func TestControlsAreTakenByPostFromTheOwnOriginAlone(t *testing.T) {
 	}
 	if resp, body := send(t, "POST", s.URL+"/control/trouble/rain", own); resp.StatusCode != 400 || !strings.Contains(body, "no rain here") {
 		t.Error(resp.Status, body)
+	}
+}
+
+// Another site's page can make a browser send a request, though not read the
+// answer: it can link here and no more.
+func TestOtherSitesMayLinkHereAlone(t *testing.T) {
+	s, a, _ := serve(t)
+	for _, row := range []struct {
+		path, site, mode, dest string
+		want                   int
+	}{
+		{"/api/v1/query", "same-origin", "cors", "empty", 200},
+		{"/api/state", "none", "navigate", "document", 200},
+		{"/d/plimsoll-overview", "cross-site", "navigate", "document", 200},
+		{"/api/v1/query", "cross-site", "no-cors", "image", 403},
+		{"/api/v1/query", "same-site", "cors", "empty", 403},
+		{"/d/plimsoll-overview", "cross-site", "navigate", "iframe", 403},
+		{"/page/app.js", "cross-site", "no-cors", "script", 403},
+	} {
+		header := map[string]string{"Sec-Fetch-Site": row.site, "Sec-Fetch-Mode": row.mode, "Sec-Fetch-Dest": row.dest}
+		if resp, _ := send(t, "GET", s.URL+row.path, header); resp.StatusCode != row.want {
+			t.Errorf("%+v: %d", row, resp.StatusCode)
+		}
+	}
+	form := map[string]string{"Origin": "null", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+	if resp, _ := send(t, "POST", s.URL+"/control/trouble/kill", form); resp.StatusCode != 403 || len(a.asked) != 0 {
+		t.Errorf("a form on another site: %s, %v", resp.Status, a.asked)
+	}
+}
+
+// A long query keeps a core busy for minutes before it is understood.
+func TestAQueryThatIsTooLongIsRefused(t *testing.T) {
+	s, _, _ := serve(t)
+	for n, want := range map[int]int{8 << 10: 200, 32 << 10: 431} {
+		if resp, _ := send(t, "GET", s.URL+"/api/v1/query?query="+strings.Repeat("1", n), nil); resp.StatusCode != want {
+			t.Errorf("%d bytes: %s", n, resp.Status)
+		}
 	}
 }
 
@@ -201,7 +246,7 @@ func TestDashboardsAreServedByteForByte(t *testing.T) {
 	if _, body := send(t, "GET", s.URL+"/api/dashboards", nil); n != 5 || strings.Count(body, `"uid"`) != n {
 		t.Errorf("%d dashboards, %s", n, body)
 	}
-	for _, path := range []string{"/d/nothing", "/api/dashboards/nothing", "/page/nothing.js", "/page/%2e%2e/server.go"} {
+	for _, path := range []string{"/d/nothing", "/api/dashboards/nothing", "/page/nothing.js", "/page/%2e%2e/server.go", "/page/..%2fserver.go", "/page/%2e%2e%2f%2e%2e%2fetc/passwd", "/d/..%2f..%2fetc%2fpasswd", "/api/dashboards/%00"} {
 		if resp, _ := send(t, "GET", s.URL+path, nil); resp.StatusCode != 404 {
 			t.Errorf("%s: %s", path, resp.Status)
 		}
@@ -255,7 +300,13 @@ func TestThePlotterIsTheOneFromItsPackage(t *testing.T) {
 }
 
 func TestTheServerSaysWhenItIsReadyAndWhatWasDone(t *testing.T) {
-	s, _, _ := serve(t)
+	s, a, _ := serve(t)
+	s.mu.Lock()
+	s.ready = false // as it was before serve said otherwise
+	s.mu.Unlock()
+	if resp, body := send(t, "POST", s.URL+"/control/trouble/kill", map[string]string{"Origin": s.URL}); resp.StatusCode != 409 || len(a.asked) != 0 {
+		t.Errorf("while the past is made: %s, %s, %v", resp.Status, body, a.asked)
+	}
 	if _, body := send(t, "GET", s.URL+"/api/state", nil); !strings.Contains(body, `"ready":false`) || !strings.Contains(body, `"changes":[]`) {
 		t.Error(body)
 	}

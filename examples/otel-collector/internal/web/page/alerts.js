@@ -4,7 +4,8 @@ import { ago } from "./units.js";
 
 const rank = { firing: 0, pending: 1, inactive: 2 };
 
-const short = (name) => name.replace(/^Plimsoll/, "").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+// short is the name of an alert in words.
+export const short = (name) => name.replace(/^Plimsoll/, "").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
 
 // drawAlerts changes what has changed and leaves the rest, so that a link
 // stays where it is while it is clicked.

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { Variables } from "./variables.js";
 import { Board } from "./board.js";
 import { Controls } from "./controls.js";
-import { drawAlerts } from "./alerts.js";
+import { drawAlerts, short } from "./alerts.js";
 import { drawTraces } from "./traces.js";
 
 const by = (id) => document.getElementById(id);
@@ -38,12 +38,14 @@ function drawBoards(list) {
     href: "/d/" + b.uid + location.search, "aria-current": b.uid === uid ? "page" : null,
     onclick: (e) => { e.currentTarget.search = location.search; },
   }, b.title)));
+  by("boards").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
-// windowNow is the time that all panels show, on whole steps.
+// windowNow is the time that all panels show, on whole steps. It ends where
+// nothing changes any more; while the past is made, at the present.
 function windowNow() {
   const step = Math.max(state.interval, Math.ceil(seconds / 360 / state.interval) * state.interval);
-  const end = Math.floor(Date.parse(state.now) / 1000 / step) * step;
+  const end = Math.floor(Date.parse(state.ready ? state.settled : state.now) / 1000 / step) * step;
   return { start: end - Math.floor(seconds / step) * step, end, step };
 }
 
@@ -52,18 +54,21 @@ const names = {
   settled: "settled accounting", legacy: "legacy accounting",
 };
 
-// marks are what was done, and where the alert of a draining budget fired.
-async function marks(win) {
+// marks are what was done, and where the alerts that lead to this dashboard
+// fired.
+async function marks(win, rules) {
   const done = state.changes.map((c) => ({
     at: Date.parse(c.at) / 1000, text: names[c.what] ?? c.what, color: c.what === "healthy" || c.what === "settled" ? "green" : "blue",
   }));
-  const fired = await api.range('max by (alertname) (ALERTS{alertstate="firing",alertname="PlimsollBudgetDraining"})', win.start, win.end, win.step);
-  for (const { values } of fired) {
+  const own = rules.filter((r) => r.annotations?.dashboard === "/d/" + uid).map((r) => r.name);
+  const fired = own.length === 0 ? [] : await api.range('max by (alertname) (ALERTS{alertstate="firing",alertname=~"' + own.join("|") + '"})', win.start, win.end, win.step);
+  for (const { metric, values } of fired) {
     values.forEach(([t], i) => {
-      if (i === 0 || t - values[i - 1][0] > win.step * 1.5) done.push({ at: t, text: "draining alert fires", color: "red", dashed: true });
+      const goesOn = i === 0 ? t === win.start : t - values[i - 1][0] < win.step * 1.5;
+      if (!goesOn) done.push({ at: t, text: short(metric.alertname) + " fires", color: "red", dashed: true });
     });
   }
-  return done;
+  return done.filter((m) => m.at >= win.start && m.at <= win.end).sort((a, b) => a.at - b.at);
 }
 
 async function look() {
@@ -76,7 +81,7 @@ async function look() {
   else put(by("traces"), "Traces go to the collector outside.");
   if (turn++ % 10 === 0) await variables.load();
   variables.draw(by("variables"));
-  await board.load(win, variables, state.interval, await marks(win));
+  await board.load(win, variables, state.interval, await marks(win, rules));
   document.documentElement.dataset.drawn = win.end;
 }
 
@@ -109,6 +114,19 @@ const controls = new Controls((s) => { state = s; controls.draw(s); problem(null
 by("theme").addEventListener("click", () => window.toggleTheme());
 by("eventful").addEventListener("change", soon);
 document.addEventListener("visibilitychange", () => document.hidden || soon());
+
+// What lies over the panels goes away by Escape and by a click elsewhere.
+function close(target) {
+  for (const d of document.querySelectorAll(".several[open]")) if (!d.contains(target)) d.open = false;
+  for (const b of document.querySelectorAll('.panel h3 button[aria-expanded="true"]')) if (b !== target) b.click();
+}
+document.addEventListener("pointerdown", (e) => e.target.closest(".explains") || close(e.target));
+document.addEventListener("keydown", (e) => {
+  if (e.key !== "Escape") return;
+  const inside = document.activeElement.closest(".several");
+  close(null);
+  inside?.querySelector("summary").focus();
+});
 
 drawRanges();
 const [list, json] = await Promise.all([api.boards(), api.board(uid)]);

@@ -66,7 +66,13 @@ export class Board {
       node.dataset.state = "error";
       return;
     }
-    this.panels.push({ json: p, node, problem, view: new Kind(p, body), seen: false, last: "" });
+    const view = new Kind(p, body);
+    // The first plot of the whole width names the marks for all below it.
+    if (p.gridPos.w === 24 && p.type !== "stat" && !this.panels.some((o) => o.view.names)) {
+      view.names = true;
+      node.classList.add("names");
+    }
+    this.panels.push({ json: p, node, problem, view, seen: false, last: "" });
     this.visible.observe(node);
   }
 
@@ -80,9 +86,10 @@ export class Board {
         const data = frame(results, win);
         p.view.update(data, marks);
         p.problem.hidden = true;
-        p.node.dataset.state = data.series.length > 0 ? "ok" : "empty";
+        const none = data.series.every((s) => s.values.every((v) => v == null));
+        p.node.dataset.state = none ? "empty" : "ok";
         p.node.dataset.end = win.end;
-        this.empty(p, data.series.length === 0);
+        this.empty(p, none);
       } catch (e) {
         p.problem.hidden = false;
         p.problem.textContent = e.message;

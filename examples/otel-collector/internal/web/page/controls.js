@@ -50,8 +50,9 @@ export class Controls {
   draw(state) {
     for (const b of this.buttons) {
       b.setAttribute("aria-pressed", String(b.dataset.trouble === state.trouble));
-      b.disabled = !state.controls;
+      b.disabled = !state.controls || !state.ready;
     }
+    this.switch.disabled = !state.ready;
     this.switch.setAttribute("aria-checked", String(state.accounting === "legacy"));
     const line = document.getElementById("says");
     put(line, state.ready ? (state.controls ? says[state.accounting][state.trouble] : "Orders is a service of its own here; its troubles come and go.") : "The minutes before the start are being made.");

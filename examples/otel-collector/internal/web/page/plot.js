@@ -1,6 +1,9 @@
 // What all panels over time share: size, time axis, cursor, tooltip, keys.
 import { el, color, css } from "./dom.js";
-import { axis, clock } from "./units.js";
+import { axis, clock, steps } from "./units.js";
+
+// Rows for the names of marks, and their height; style.css makes room for them.
+const rows = 3, rowHeight = 14;
 
 const together = uPlot.sync("time"); // one cursor for all panels
 
@@ -12,9 +15,11 @@ export class Plot {
     this.field = panel.fieldConfig.defaults;
     this.custom = this.field.custom ?? {};
     this.holder = el("div", { class: "plot", tabindex: 0, role: "img", "aria-label": panel.title + ". Arrow keys move the cursor." });
-    this.tip = el("div", { class: "tip", hidden: true });
-    this.names = el("ul", { class: "legend" });
-    body.append(this.holder, this.tip, this.names);
+    this.tip = el("div", { class: "tip", hidden: true, "aria-live": "off" });
+    this.legend = el("ul", { class: "legend" });
+    body.append(this.holder, this.tip, this.legend);
+    this.marks = [];
+    this.names = false; // whether the names of marks stand here; set by the board
     this.hidden = new Set(); // names of series that were switched off
     this.hover = false;
     this.holder.addEventListener("pointerenter", () => this.hovered(true));
@@ -29,8 +34,9 @@ export class Plot {
   update(frame, marks) {
     this.frame = frame;
     this.marks = marks;
+    this.tip.setAttribute("aria-live", "off");
     const data = [frame.times, ...this.columns()];
-    const shape = JSON.stringify([frame.series.map((s) => s.name), [...this.hidden]]);
+    const shape = JSON.stringify([frame.series.map((s) => s.name), [...this.hidden], this.named()]);
     if (shape !== this.shape || !this.u) {
       this.shape = shape;
       this.create(data);
@@ -50,14 +56,14 @@ export class Plot {
     this.u = new uPlot({
       width: Math.max(80, this.holder.clientWidth),
       height: Math.max(60, this.holder.clientHeight),
-      padding: [8, 24, 0, 0],
+      padding: [this.named() ? 8 + rows * rowHeight : 8, 24, 0, 0],
       legend: { show: false },
       cursor: { sync: { key: together.key, setSeries: false }, drag: { x: false, y: false }, points: { size: 6 }, y: false },
       scales: { x: { time: true }, y: { range: (u, min, max) => this.yRange(min, max) } },
       axes: [
         { ...look, size: 26, space: 64, values: (u, ticks) => ticks.map((t) => clock(t)) },
         // Where there is none its place is kept: all time axes line up.
-        this.hasY() ? { ...look, size: 58, space: 28, values: (u, ticks) => ticks.map((v) => axis(v, this.field.unit)) }
+        this.hasY() ? { ...look, size: 58, space: 28, ...steps(this.field.unit), values: (u, ticks) => ticks.map((v) => axis(v, this.field.unit)) }
           : { size: 58, values: (u, ticks) => ticks.map(() => ""), grid: { show: false }, ticks: { show: false } },
       ],
       series: [{}, ...this.series()],
@@ -89,9 +95,8 @@ export class Plot {
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
-    for (const m of this.marks ?? []) {
+    for (const m of this.marks) {
       const x = Math.round(u.valToPos(m.at, "x", true));
-      if (x < bbox.left) continue;
       ctx.strokeStyle = color(m.color);
       ctx.lineWidth = devicePixelRatio;
       ctx.setLineDash(m.dashed ? [4 * devicePixelRatio, 3 * devicePixelRatio] : []);
@@ -100,34 +105,48 @@ export class Plot {
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
     }
-    if (this.panel.gridPos.w === 24 && u.width > 600) this.nameMarks(u);
     ctx.restore();
+    if (this.named()) this.nameMarks(u);
   }
 
-  // nameMarks writes what the marks mean, below each other where they are close.
+  // named tells whether the marks' names stand above this plot.
+  named() { return this.names && this.holder.clientWidth > 600 && this.marks.length > 0; }
+
+  // nameMarks writes what the marks mean above the plot, each at its line, in
+  // the first row that is free there. Where all are taken it is left out.
   nameMarks(u) {
     const { ctx, bbox } = u;
-    const ratio = devicePixelRatio, line = 13 * ratio;
-    ctx.font = 10 * ratio + "px " + css("--font");
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.font = 11 * ratio + "px " + css("--font");
     ctx.textAlign = "left";
     ctx.textBaseline = "alphabetic";
-    const ends = []; // of the text in each line
-    for (const m of [...this.marks ?? []].sort((a, b) => a.at - b.at)) {
-      const x = u.valToPos(m.at, "x", true) + 4 * ratio;
-      if (x < bbox.left) continue;
+    ctx.lineWidth = ratio;
+    const ends = new Array(rows).fill(0); // of the text in each row
+    const texts = [];
+    for (const m of this.marks) {
+      const x = Math.round(u.valToPos(m.at, "x", true));
       const width = ctx.measureText(m.text).width;
-      const from = Math.min(x, bbox.left + bbox.width - width - 2 * ratio);
-      let n = ends.findIndex((end) => end < from);
-      if (n < 0) n = ends.push(0) - 1;
-      if (n > 4) continue;
-      ends[n] = from + width + 6 * ratio;
-      ctx.fillStyle = color(m.color);
-      ctx.strokeStyle = css("--panel");
-      ctx.lineWidth = 3 * ratio;
-      ctx.setLineDash([]);
-      ctx.strokeText(m.text, from, bbox.top + (n + 1) * line);
-      ctx.fillText(m.text, from, bbox.top + (n + 1) * line);
+      const left = Math.min(x, bbox.left + bbox.width + 20 * ratio - width);
+      const n = ends.findIndex((end) => end < left);
+      if (n < 0) continue;
+      ends[n] = left + width + 8 * ratio;
+      const bottom = bbox.top - (rows - 1 - n) * rowHeight * ratio - 4 * ratio;
+      texts.push({ ...m, left, bottom, width });
+      ctx.strokeStyle = color(m.color);
+      ctx.setLineDash(m.dashed ? [4 * ratio, 3 * ratio] : []);
+      ctx.beginPath();
+      ctx.moveTo(x, bottom + 3 * ratio);
+      ctx.lineTo(x, bbox.top);
+      ctx.stroke();
     }
+    for (const t of texts) { // on the lines of others
+      ctx.fillStyle = css("--panel");
+      ctx.fillRect(t.left - ratio, t.bottom - 10 * ratio, t.width + 2 * ratio, 13 * ratio);
+      ctx.fillStyle = color(t.color);
+      ctx.fillText(t.text, t.left, t.bottom);
+    }
+    ctx.restore();
   }
 
   hovered(on) {
@@ -158,6 +177,7 @@ export class Plot {
     const to = { ArrowLeft: now - (e.shiftKey ? 10 : 1), ArrowRight: now + (e.shiftKey ? 10 : 1), Home: 0, End: n - 1, Escape: -1 }[e.key];
     if (to === undefined || n === 0) return;
     e.preventDefault();
+    this.tip.setAttribute("aria-live", "polite"); // what a key has moved to is read out, new data is not
     this.moveTo(to < 0 && e.key !== "Escape" ? 0 : Math.min(to, n - 1));
   }
 

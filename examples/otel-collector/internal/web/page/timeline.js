@@ -8,7 +8,6 @@ export class Timeline extends Plot {
   hasY() { return false; }
   series() { return this.frame.series.map((s) => ({ label: s.name, paths: () => null, points: { show: false } })); }
   yRange() { return [0, 1]; }
-  nameMarks() {} // the names of the series are there
 
   look(v) {
     const m = mapped(this.field, v);
@@ -39,13 +38,14 @@ export class Timeline extends Plot {
         }
         i = end;
       }
+      // The name, on a ground of its own: what is below it has any color.
+      const x = bbox.left + 4 * devicePixelRatio, middle = top + height / 2;
+      ctx.globalAlpha = 0.88;
+      ctx.fillStyle = css("--panel");
+      ctx.fillRect(x, middle - 7 * devicePixelRatio, ctx.measureText(s.name).width + 8 * devicePixelRatio, 14 * devicePixelRatio);
       ctx.globalAlpha = 1;
-      ctx.lineWidth = 3 * devicePixelRatio;
-      ctx.strokeStyle = css("--panel");
       ctx.fillStyle = css("--text");
-      const y = top + height / 2 + 4 * devicePixelRatio;
-      ctx.strokeText(s.name, bbox.left + 6 * devicePixelRatio, y);
-      ctx.fillText(s.name, bbox.left + 6 * devicePixelRatio, y);
+      ctx.fillText(s.name, x + 4 * devicePixelRatio, middle + 4 * devicePixelRatio);
     });
     ctx.restore();
   }
@@ -57,7 +57,7 @@ export class Timeline extends Plot {
   // drawLegend shows what the colors mean, and each series' state.
   drawLegend() {
     const i = this.index();
-    this.names.replaceChildren(...this.frame.series.map((s) => {
+    this.legend.replaceChildren(...this.frame.series.map((s) => {
       const last = lastNotNull(s.values);
       const v = i < 0 ? s.values[last] : s.values[i];
       const look = v == null ? { color: "transparent", text: "–" } : this.look(v);

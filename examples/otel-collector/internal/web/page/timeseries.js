@@ -86,14 +86,14 @@ export class TimeSeries extends Plot {
     if (this.panel.options.legend?.showLegend === false) return;
     const i = this.index();
     const names = this.frame.series.map((s) => s.name);
-    if (this.names.dataset.names !== JSON.stringify(names)) {
-      this.names.dataset.names = JSON.stringify(names);
-      this.names.replaceChildren(...this.frame.series.map((s) => el("li", {},
+    if (this.legend.dataset.names !== JSON.stringify(names)) {
+      this.legend.dataset.names = JSON.stringify(names);
+      this.legend.replaceChildren(...this.frame.series.map((s) => el("li", {},
         el("button", { type: "button", "aria-pressed": "true", title: "Show or hide", onclick: () => this.toggle(s.name) },
           swatch("transparent"), el("span", {}, s.name), el("b", {})))));
     }
     this.frame.series.forEach((s, n) => {
-      const button = this.names.children[n].firstChild;
+      const button = this.legend.children[n].firstChild;
       button.setAttribute("aria-pressed", String(!this.hidden.has(s.name)));
       button.firstChild.style.background = this.color(s);
       const last = lastNotNull(s.values);

@@ -54,7 +54,11 @@ function place(node, offset, duration, t) {
   if (duration != null) node.style.width = Math.max(0.5, (duration / whole) * 100) + "%";
 }
 
-const strip = (t) => el("span", { class: "strip", "aria-hidden": "true" }, ...t.spans.filter((s) => s.parent).map((s) => bar(s, t)));
+// strip shows what a call was made of; a refused one was nothing but itself.
+function strip(t) {
+  const parts = t.spans.filter((s) => s.parent);
+  return el("span", { class: "strip", "aria-hidden": "true" }, ...(parts.length > 0 ? parts : t.spans).map((s) => bar(s, t)));
+}
 
 function fill(details, t) {
   if (details.querySelector(".waterfall")) return;

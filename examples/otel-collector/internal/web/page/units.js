@@ -54,6 +54,9 @@ export function axis(v, unit = "short") {
   return format(v, unit).replace(/( req| ev)?\/s$/, (m) => (unit === "Bps" ? m : ""));
 }
 
+// steps are the distances between an axis' ticks, where tens are odd.
+export const steps = (unit) => (unit === "m" ? { incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440, 2880] } : {});
+
 export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
 
 // ago says how long something lasts.

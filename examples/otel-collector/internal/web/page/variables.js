@@ -34,7 +34,7 @@ export class Variables {
   value(v) {
     const chosen = this.chosen[v.name];
     if (chosen.includes(all) || chosen.length === 0) return v.allValue || ".*";
-    const escaped = chosen.map((c) => c.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("\\", "\\\\"));
+    const escaped = chosen.map((c) => c.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/["\\]/g, "\\$&"));
     return escaped.length === 1 ? escaped[0] : "(" + escaped.join("|") + ")";
   }
 
@@ -68,8 +68,10 @@ export class Variables {
       el("details", { class: "several", id: "var-" + v.name }, el("summary", {}, shown), el("div", {}, ...boxes)));
   }
 
+  // choices holds what is chosen too, though there may be no such value now.
   choices(v) {
-    const options = (this.options[v.name] || []).map((o) => [o, o]);
+    const known = this.options[v.name] ?? [];
+    const options = [...known, ...this.chosen[v.name].filter((c) => c !== all && !known.includes(c))].map((o) => [o, o]);
     return v.includeAll ? [[all, "All"], ...options] : options;
   }
 
