@@ -254,6 +254,7 @@ func (c *call) classify(a *attempt, r *result, timedOut bool) {
 		if errors.Is(r.err, pool.ErrClosed) {
 			r.err = fmt.Errorf("%w: %w", ErrClosed, r.err)
 		}
+		r.err = withoutQuote(r.err)
 		r.dropped = c.stream != nil && c.stream.redials(r.class)
 	}
 }

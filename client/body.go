@@ -113,7 +113,7 @@ func (b *callBody) fail(err error) error {
 			c.awaitCancel(over)
 		}
 	default:
-		class = pool.ClassOf(err)
+		class, err = pool.ClassOf(err), withoutQuote(err)
 		if c.stream != nil && c.stream.goesOn(err) {
 			outcome = b.outcome // what becomes of the loss is for the next call to tell
 		}
