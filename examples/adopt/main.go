@@ -32,11 +32,11 @@ func run(ctx context.Context, base string, out io.Writer) error {
 	own := ownClient()
 
 	// plimsoll: from here
-	c, err := client.New(client.Config{Name: "prices", Transport: own.Transport.(*http.Transport), Timeout: own.Timeout, Jar: own.Jar})
+	transport, err := client.NewTransport(client.Config{Name: "prices", Transport: own.Transport.(*http.Transport)})
 	if err != nil {
 		return err
 	}
-	c.CheckRedirect, own = own.CheckRedirect, c.Client
+	own.Transport = transport
 	// plimsoll: to here
 
 	prices := &Prices{HTTP: own, Base: base}
@@ -47,10 +47,10 @@ func run(ctx context.Context, base string, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "%s: %.2f €\n", price.Item, price.Euros)
 	}
-	for origin, level := range c.Stats().Budget {
+	for origin, level := range transport.Stats().Budget {
 		fmt.Fprintf(out, "%s: %d of %d tokens left\n", origin, level.Tokens, level.Capacity)
 	}
-	return c.Close()
+	return transport.Close()
 }
 
 // failing is a server whose every second answer is 503.

@@ -42,6 +42,26 @@ func project(t *testing.T) *types.Project {
 	return p
 }
 
+// What project loads is checked: a key that the specification does not have is
+// an error.
+func TestTheComposeFileIsCheckedAgainstTheSpecification(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(root, "docker-compose.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for good, bad := range map[string]string{"healthcheck:": "healthchek:", "retries: 5": "retries: often", "service_healthy": "service_happy"} {
+		content := strings.Replace(string(data), good, bad, 1)
+		_, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
+			WorkingDir:  root,
+			ConfigFiles: []types.ConfigFile{{Filename: "docker-compose.yml", Content: []byte(content)}},
+			Environment: types.Mapping{},
+		})
+		if err == nil || content == string(data) {
+			t.Errorf("with %q: %v", bad, err)
+		}
+	}
+}
+
 func TestDockerComposeTakesTheFileIfItIsThere(t *testing.T) {
 	if err := exec.Command("docker", "compose", "version").Run(); err != nil {
 		t.Skip("SKIPPED PART: docker compose is not installed; the file was loaded by its library")
@@ -124,26 +144,89 @@ func TestPortsArePublishedOnLoopbackAndDoNotCollide(t *testing.T) {
 	}
 }
 
+// exact is an image with a tag that names one release.
+var exact = regexp.MustCompile(`^[a-z0-9./-]+:v?\d+\.\d+\.\d+[a-z0-9.-]*$`)
+
 func TestImagesHaveExactTagsAndNothingIsSecret(t *testing.T) {
-	exact := regexp.MustCompile(`^[a-z0-9./-]+:v?\d+\.\d+\.\d+[a-z0-9.-]*$`)
 	secret := regexp.MustCompile(`(?i)(password|passwd|secret_key|token|api_?key)`)
+	stages := stages(t)
 	for name, s := range project(t).Services {
-		if s.Build == nil && !exact.MatchString(s.Image) {
-			t.Errorf("%s: image %q has no exact tag", name, s.Image)
+		image := s.Image
+		if s.Build != nil {
+			if image = stages[s.Build.Target]; image == "${BASE}" {
+				base := s.Build.Args["BASE"]
+				if base == nil {
+					t.Fatalf("%s: no BASE", name)
+				}
+				image = *base
+			}
+		}
+		if image != "scratch" && !exact.MatchString(image) {
+			t.Errorf("%s: image %q has no exact tag", name, image)
 		}
 		for key := range s.Environment {
 			if secret.MatchString(key) {
 				t.Errorf("%s: %s looks like a secret", name, key)
 			}
 		}
-		if s.HealthCheck == nil && !slices.Contains([]string{"ready", "collector", "jaeger"}, name) {
+	}
+}
+
+// stages are the stages of the Dockerfile, each with what it stands on.
+func stages(t *testing.T) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^FROM (\S+) AS (\S+)$`).FindAllSubmatch(data, -1) {
+		out[string(m[2])] = string(m[1])
+	}
+	if len(out) != 3 || !exact.MatchString(out["build"]) {
+		t.Errorf("the Dockerfile has the stages %v", out)
+	}
+	return out
+}
+
+// Every service is asked for its health, and whoever needs it waits for that.
+func TestEveryServiceHasAHealthCheckThatItsImageCanRun(t *testing.T) {
+	p := project(t)
+	stages := stages(t)
+	// Programs of the images that are not built here.
+	holds := map[string][]string{"prometheus": {"wget"}, "grafana": {"wget"}, "valkey": {"valkey-cli"}}
+	for name, s := range p.Services {
+		for other, d := range s.DependsOn {
+			if d.Condition != types.ServiceConditionHealthy {
+				t.Errorf("%s does not wait until %s is healthy", name, other)
+			}
+		}
+		if s.HealthCheck == nil || len(s.HealthCheck.Test) < 2 || s.HealthCheck.Test[0] != "CMD" || s.HealthCheck.Retries == nil {
 			t.Errorf("%s has no health check", name)
+			continue
+		}
+		program := s.HealthCheck.Test[1]
+		if s.Build == nil {
+			if !slices.Contains(holds[name], program) {
+				t.Errorf("%s: its image is not known to hold %s", name, program)
+			}
+			continue
+		}
+		if _, ok := stages[s.Build.Target]; !ok || program != "/plimsoll-demo" {
+			t.Errorf("%s: stage %q, health check %q", name, s.Build.Target, s.HealthCheck.Test)
+			continue
+		}
+		// Nothing listens here; what matters is that the arguments are taken.
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		var stderr strings.Builder
+		if status := run(over, s.HealthCheck.Test[2:], &stderr, &stderr); status == exitUsage {
+			t.Errorf("%s: health check %q: %s", name, s.HealthCheck.Test, stderr.String())
 		}
 	}
 }
 
-// The probe "ready" and the arguments of the own program are parsed by the
-// program itself.
+// The arguments of the own program are parsed by the program itself.
 func TestTheProgramTakesTheArgumentsThatItIsGiven(t *testing.T) {
 	p := project(t)
 	if _, err := parse(p.Services["client"].Command, os.Stderr); err != nil {
@@ -151,38 +234,25 @@ func TestTheProgramTakesTheArgumentsThatItIsGiven(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, name := range []string{"orders", "ready"} {
-		args := []string(p.Services[name].Command)
-		if name == "orders" {
-			args = slices.Clone(args)
-			args[slices.Index(args, "-listen")+1] = "127.0.0.1:0"
-		}
-		var stderr strings.Builder
-		if status := run(over, args, &stderr, &stderr); status == exitUsage {
-			t.Errorf("%s %q: %s", name, args, stderr.String())
-		}
-	}
-	for name, s := range p.Services {
-		if s.Build == nil || s.HealthCheck == nil {
-			continue
-		}
-		if s.HealthCheck.Test[1] != "/plimsoll-demo" || s.HealthCheck.Test[2] != "health" {
-			t.Errorf("%s: health check %q", name, s.HealthCheck.Test)
-		}
+	args := slices.Clone([]string(p.Services["orders"].Command))
+	args[slices.Index(args, "-listen")+1] = "127.0.0.1:0"
+	var stderr strings.Builder
+	if status := run(over, args, &stderr, &stderr); status == exitUsage {
+		t.Errorf("%q: %s", args, stderr.String())
 	}
 }
 
 func TestServicesSpeakToPortsThatTheOthersListenOn(t *testing.T) {
 	p := project(t)
 	listens := map[string][]string{
-		"orders": {"8080"}, "collector": {"4317", "9464", "13133"}, "jaeger": {"4317", "16686"}, "prometheus": {"9090"}, "valkey": {"6379"}, "grafana": {"3000"},
+		"orders": {"8080"}, "collector": {"4317", "9464", "13133"}, "jaeger": {"4317", "16686"}, "prometheus": {"9090"}, "valkey": {"6379"}, "grafana": {"3000"}, "client": {"8484"},
 	}
 	for name := range listens {
 		if _, ok := p.Services[name]; !ok {
 			t.Fatalf("there is no service %s", name)
 		}
 	}
-	address := regexp.MustCompile(`\b(orders|collector|jaeger|prometheus|valkey|grafana):(\d+)\b`)
+	address := regexp.MustCompile(`\b(orders|client|collector|jaeger|prometheus|valkey|grafana):(\d+)\b`)
 	found := 0
 	check := func(where, text string) {
 		for _, m := range address.FindAllStringSubmatch(text, -1) {
@@ -194,6 +264,10 @@ func TestServicesSpeakToPortsThatTheOthersListenOn(t *testing.T) {
 	}
 	for name, s := range p.Services {
 		check(name, strings.Join(s.Command, " "))
+		if s.HealthCheck != nil {
+			own := regexp.MustCompile(`\b127\.0\.0\.1:`).ReplaceAllString(strings.Join(s.HealthCheck.Test, " "), name+":")
+			check(name+"'s health check", own)
+		}
 		for _, v := range s.Volumes {
 			if v.Type == types.VolumeTypeBind && strings.HasSuffix(v.Source, ".yaml") {
 				data, err := os.ReadFile(v.Source)
@@ -204,7 +278,7 @@ func TestServicesSpeakToPortsThatTheOthersListenOn(t *testing.T) {
 			}
 		}
 	}
-	if found < 8 {
+	if found < 13 {
 		t.Errorf("only %d addresses were found", found)
 	}
 }

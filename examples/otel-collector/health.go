@@ -12,12 +12,14 @@ import (
 	"time"
 )
 
+// patience is how long all answers together may take.
+const patience = 4 * time.Second
+
 // runHealth asks for URLs, for the health checks of containers that hold
 // nothing that could. tcp://HOST:PORT is well where something accepts.
 func runHealth(ctx context.Context, args []string, _, stderr io.Writer) error {
 	fs := flag.NewFlagSet("otel-collector health", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	wait := fs.Duration("wait", 0, "ask again for this long until the answer is good")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return err
@@ -26,23 +28,11 @@ func runHealth(ctx context.Context, args []string, _, stderr io.Writer) error {
 	case fs.NArg() == 0:
 		return usageError{errors.New("health: give one URL or more, such as http://localhost:8080/ or tcp://localhost:8080")}
 	}
-	ctx, cancel := context.WithTimeout(ctx, *wait+5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	until := time.Now().Add(*wait)
 	for _, url := range fs.Args() {
-		for {
-			err := healthy(ctx, url)
-			if err == nil {
-				break
-			}
-			if time.Now().After(until) {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				return err
-			case <-time.After(time.Second):
-			}
+		if err := healthy(ctx, url); err != nil {
+			return err
 		}
 	}
 	return nil
