@@ -115,6 +115,8 @@ func bashCompletion(all []completedCommand) string {
 _plimsoll() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} IFS=$'\n'
 	COMPREPLY=()
+	[ "$cur" != = ] || cur= # bash splits --flag=value into three words
+	[ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD-2]}
 	if [ "$COMP_CWORD" -eq 1 ]; then
 `)
 	fmt.Fprintf(&b, "\t\tCOMPREPLY=($(compgen -W $'%s' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]} in\n", strings.Join(append(names(), "help", "version"), `\n`))

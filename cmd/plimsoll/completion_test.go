@@ -87,6 +87,8 @@ func TestBashCompletes(t *testing.T) {
 		{[]string{"get", "--max"}, "--max-redirs"},
 		{[]string{"get", "http://a.test/", "--ti"}, "--timeout"},
 		{[]string{"get", "--color", ""}, "auto|always|never"},
+		{[]string{"get", "--color", "="}, "auto|always|never"},
+		{[]string{"get", "--color", "=", "al"}, "always"},
 		{[]string{"get", "-o", "a f"}, "a file"},
 		{[]string{"rules", "--out", "a"}, "a dir"},
 		{[]string{"get", "-H", ""}, ""},

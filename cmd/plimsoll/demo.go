@@ -37,8 +37,9 @@ func demoFlags(f *flagSet) func(context.Context, []string, streams) error {
 		if err != nil {
 			return err
 		}
+		// A live view needs a terminal that heeds escape sequences.
 		live := !*plain && isTerminal(std.out, std.env) && newScreen(std.out, "always", std.env).color
-		err = d.play(ctx, *duration, newView(std.out, live))
+		err = d.play(ctx, *duration, newView(std.out, live, newScreen(std.out, "auto", std.env)))
 		if closeErr := d.close(); err == nil {
 			err = closeErr
 		}

@@ -58,3 +58,24 @@ func TestBarsAndSparkLinesStayInTheirBounds(t *testing.T) {
 		t.Errorf("spark line %q", got)
 	}
 }
+
+func TestTheLiveViewHeedsWhatTheTerminalCanDo(t *testing.T) {
+	f := frame{phase: "healthy", actors: []actorFrame{{name: "orders", reading: reading{tokens: 250, capacity: 500}, spark: []int64{500, 250}}}}
+	var out strings.Builder
+	v := newView(&out, true, screen{})
+	for range 2 {
+		if err := v.draw(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := out.String(); strings.Contains(got, "\x1b[1m") || !strings.Contains(got, "\x1b[6A\x1b[J") || strings.ContainsFunc(got, func(r rune) bool { return r > '~' }) {
+		t.Errorf("plain: %q", got)
+	}
+	out.Reset()
+	if err := newView(&out, true, screen{color: true, utf8: true}).draw(f); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "\x1b[1mhealthy\x1b[0m") || !strings.Contains(got, "█▄") {
+		t.Errorf("coloured: %q", got)
+	}
+}

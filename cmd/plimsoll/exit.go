@@ -63,13 +63,6 @@ type endedError struct{ status int }
 
 func (e *endedError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
 
-// tooManyRedirectsError ends a chain of redirects.
-type tooManyRedirectsError struct{ limit int }
-
-func (e *tooManyRedirectsError) Error() string {
-	return fmt.Sprintf("stopped after %d redirects (--max-redirs)", e.limit)
-}
-
 // exitOfError is the status for a call, or the read of its body, that ended in
 // err.
 func exitOfError(ctx context.Context, err error) int {

@@ -59,7 +59,7 @@ func shown(name, value string) string {
 	if value == "" {
 		return ""
 	}
-	if !slices.Contains(plainFields, http.CanonicalHeaderKey(name)) {
+	if !isPlain(name) {
 		return redacted
 	}
 	if http.CanonicalHeaderKey(name) == "Location" {
@@ -70,6 +70,10 @@ func shown(name, value string) string {
 		return events.URLOf(u).String()
 	}
 	return printable(value)
+}
+
+func isPlain(name string) bool {
+	return slices.Contains(plainFields, http.CanonicalHeaderKey(name))
 }
 
 // printable escapes what could move a terminal's cursor, or worse.

@@ -133,17 +133,7 @@ func (o *getOptions) client(t *http.Transport, hooks *events.Hooks) (*client.Cli
 	if err != nil {
 		return nil, err
 	}
-	c.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		switch {
-		case o.redirects == 0:
-			return http.ErrUseLastResponse
-		case len(via) > o.redirects:
-			return &tooManyRedirectsError{o.redirects}
-		case len(via) >= 10: // client.CheckRedirect's own limit
-			return &tooManyRedirectsError{10}
-		}
-		return client.CheckRedirect(req, via)
-	}
+	c.CheckRedirect = o.redirect
 	return c, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +94,8 @@ func TestExitStatuses(t *testing.T) {
 		{name: "redirect", script: []faultserver.Script{redirect}, status: exitOK, stdout: "ok", says: "/again?REDACTED"},
 		{name: "redirect shown", script: []faultserver.Script{redirect}, args: "--max-redirs 0", status: exitOK, says: "302 Found"},
 		{name: "redirects", script: []faultserver.Script{redirect, redirect}, args: "--max-redirs 1", status: exitRedirects, says: "stopped after 1 redirects"},
+		{name: "redirects, as many as there may be", script: slices.Repeat([]faultserver.Script{redirect}, 9), status: exitOK, stdout: "ok"},
+		{name: "redirects without end", script: slices.Repeat([]faultserver.Script{redirect}, 10), status: exitRedirects, says: "stopped after 9 redirects"},
 		{name: "nobody there", args: nobody, status: exitDial, says: "refused"},
 		{name: "no such host", args: "http://no-such-host.invalid/", status: exitDNS, says: "no-such-host.invalid"},
 		{name: "unknown authority", server: secure, status: exitCertificate, says: "--cacert FILE"},
@@ -224,6 +227,31 @@ func TestVerboseShowsHeadersWithoutSecrets(t *testing.T) {
 	}
 	inOrder(t, got.stderr, "CallStarted", "> PUT ", "> Accept: text/plain", "> Authorization: [redacted]", "> Cookie: [redacted]", "> Proxy-Authorization: [redacted]", "> Whatever: [redacted]", "> X-Api-Key: [redacted]",
 		"ConnOpened", "< HTTP/1.1 200 OK", "< Content-Type: text/plain", "< Etag: [redacted]", `< Server: a\tb`, "< Set-Cookie: [redacted]", "< X-Session-Token: [redacted]")
+}
+
+func TestSecretFieldsStayWithTheirOrigin(t *testing.T) {
+	show := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%q %q %q", r.Header["Authorization"], r.Header["X-Key"], r.Header["Accept"])
+	})
+	home, abroad := faultserver.Start(t, faultserver.Config{Handler: show}), faultserver.Start(t, faultserver.Config{Handler: show})
+	to := func(s *faultserver.Server) faultserver.Script {
+		return faultserver.RespondWith(307, http.Header{"Location": {s.URL()}}, "")
+	}
+	for _, row := range []struct {
+		home, abroad []faultserver.Script
+		want         string
+	}{
+		{[]faultserver.Script{to(home)}, nil, `["Bearer s3cret"] ["s3cret"] ["a/b"]`},
+		{[]faultserver.Script{to(abroad)}, nil, `[] [] ["a/b"]`},
+		{[]faultserver.Script{to(abroad)}, []faultserver.Script{to(home)}, `[] [] ["a/b"]`},
+	} {
+		home.Next(row.home...)
+		abroad.Next(row.abroad...)
+		got := runIt(t.Context(), "get", home.URL(), "-H", "Authorization: Bearer s3cret", "-H", "x-key: s3cret", "-H", "Accept: a/b")
+		if got.status != exitOK || got.stdout != row.want {
+			t.Errorf("%+v, want %s", got, row.want)
+		}
+	}
 }
 
 // trigger calls do when text has been written.

@@ -68,10 +68,10 @@ JSON:
 func getManual() string { return getText + exitTable() }
 
 func getFlags(f *flagSet) func(context.Context, []string, streams) error {
-	o := &getOptions{times: 1, retries: 4, budget: budget.Default().Capacity, redirects: 10, timeout: 30 * time.Second, color: "auto"}
+	o := &getOptions{times: 1, retries: 4, budget: budget.Default().Capacity, redirects: mostRedirects, timeout: 30 * time.Second, color: "auto"}
 	f.StringVar(&o.method, "request", "", "`METHOD` of the request; GET, or POST with --data; written in capitals")
 	f.letter("X", "request")
-	f.Var(&o.header, "header", "`'NAME: VALUE'` of a header field to send; may be given again. Host: sets the name that is asked for")
+	f.Var(&o.header, "header", "`'NAME: VALUE'` of a header field to send; may be given again. One that --verbose would not show stays behind when a redirect leaves the origin. Host: sets the name that is asked for")
 	f.letter("H", "header")
 	f.Var(dataFlag{o}, "data", "`DATA` to send as the body, with POST unless --request says otherwise; @FILE for a file as it is, @- for stdin. Content-Type is application/x-www-form-urlencoded unless --header says otherwise")
 	f.letter("d", "data")
@@ -81,7 +81,7 @@ func getFlags(f *flagSet) func(context.Context, []string, streams) error {
 	f.Var(number{&o.retries, 0, 1000}, "retry", "`N` retries at most, 0 for none; 4 unless given")
 	f.Var(number{&o.budget, budget.Default().Cost, budget.MaxCapacity}, "budget", "size of the retry budget in `TOKENS`: a retry reserves 10, and keeps 0, 5 or 10; 500 unless given")
 	f.Var(number{&o.breaker, 0, 1000}, "breaker", "open a circuit breaker after `N` failures in a row; 0, as unless given, for no breaker")
-	f.Var(number{&o.redirects, 0, 10}, "max-redirs", "follow `N` redirects at most; 0 shows the redirect itself; 10 unless given")
+	f.Var(number{&o.redirects, 0, mostRedirects}, "max-redirs", "follow `N` redirects at most; 0 shows the redirect itself; 9 unless given, and not more")
 	f.Var(timeLimit{&o.timeout}, "timeout", "time limit of one request, retries and body included, as in `DURATION` 1m30s or in seconds; 0 for none; 30s unless given. A --stream is not bounded by it")
 	f.BoolVar(&o.fail, "fail", true, "take a status of 400 or above for a failure; --fail=false does not")
 	f.BoolVar(&o.http1, "http1.1", false, "speak HTTP/1.1 only")

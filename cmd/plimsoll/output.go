@@ -55,6 +55,9 @@ func openDownload(path string) (output, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(path); err == nil {
+			return nil, fmt.Errorf("--output is %q, a link to what does not exist: make it, or remove the link", path)
+		}
 	case err != nil:
 		return nil, outputError(err)
 	case info.IsDir():
@@ -77,7 +80,7 @@ func openDownload(path string) (output, error) {
 		file.Close()
 	}
 	for range 100 {
-		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%08x.part", filepath.Base(path), rand.Uint32()))
+		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".plimsoll-%08x.part", rand.Uint32()))
 		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if errors.Is(err, fs.ErrExist) {
 			continue

@@ -110,6 +110,15 @@ func TestOutputReplacesAFileAndKeepsItsModeAndItsLinks(t *testing.T) {
 	if data, _ := os.ReadFile(file); string(data) != "none" {
 		t.Errorf("--fail=false: %q", data)
 	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	if got := runIt(t.Context(), "get", "-o", filepath.Join(dir, "dangling"), s.URL()); got.status != exitWrite || !strings.Contains(got.stderr, "a link to what does not exist") {
+		t.Errorf("a dangling link: %+v", got)
+	}
+	if got := runIt(t.Context(), "get", "-o", filepath.Join(dir, strings.Repeat("n", 250)), s.URL()); got.status != exitOK {
+		t.Errorf("a long name: %+v", got)
+	}
 	if got := runIt(t.Context(), "get", "-o", os.DevNull, s.URL()); got.status != exitOK {
 		t.Errorf("a device: %+v", got)
 	}

@@ -90,7 +90,7 @@ func TestASignalEndsARequestWithItsStatus(t *testing.T) {
 func TestAReaderThatHasEnoughEndsTheCommandQuietly(t *testing.T) {
 	s := faultserver.Start(t, faultserver.Config{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		for n := 0; r.Context().Err() == nil && n < 1<<20; n++ {
+		for n := 0; r.Context().Err() == nil && n < 1<<13; n++ {
 			io.WriteString(w, "data: one\n\n")
 			w.(http.Flusher).Flush()
 		}

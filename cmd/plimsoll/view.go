@@ -12,17 +12,18 @@ import (
 // view draws the story: redrawn in place on a terminal, a line a second
 // elsewhere.
 type view struct {
-	w     io.Writer
-	live  bool
-	every time.Duration
-	drawn int // lines on the screen that the next frame replaces
+	w      io.Writer
+	screen screen
+	live   bool
+	every  time.Duration
+	drawn  int // lines on the screen that the next frame replaces
 }
 
-func newView(w io.Writer, live bool) *view {
+func newView(w io.Writer, live bool, s screen) *view {
 	if live {
-		return &view{w: w, live: true, every: redrawEvery}
+		return &view{w: w, screen: s, live: true, every: redrawEvery}
 	}
-	return &view{w: w, every: lineEvery}
+	return &view{w: w, screen: s, every: lineEvery}
 }
 
 // frame is one look at everything.
@@ -64,12 +65,16 @@ func (v *view) redraw(f frame) error {
 	if v.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", v.drawn)
 	}
-	lines := []string{fmt.Sprintf("%3.0f s  \x1b[1m%s\x1b[0m: %s", f.at.Seconds(), f.phase, f.says), ""}
+	full, empty := '█', '·'
+	if !v.screen.utf8 {
+		full, empty = '#', '.'
+	}
+	lines := []string{fmt.Sprintf("%3.0f s  %s: %s", f.at.Seconds(), v.screen.paint(bold, f.phase), f.says), ""}
 	for _, a := range f.actors {
 		r := a.reading
 		lines = append(lines,
-			fmt.Sprintf("\x1b[1m%-8s\x1b[0m http://%-22s %5.1f calls/s", a.name, a.host, a.rate),
-			fmt.Sprintf("  tokens \x1b[%sm%s\x1b[0m %3d/%d  %s", color(r), bar(r.tokens, r.capacity, 30, '█', '·'), r.tokens, r.capacity, sparkline(a.spark, r.capacity)),
+			fmt.Sprintf("%s http://%-22s %5.1f calls/s", v.screen.paint(bold, fmt.Sprintf("%-8s", a.name)), a.host, a.rate),
+			strings.TrimRight(fmt.Sprintf("  tokens %s %3d/%d  %s", v.screen.paint(color(r), bar(r.tokens, r.capacity, 30, full, empty)), r.tokens, r.capacity, v.spark(a.spark, r.capacity)), " "),
 			fmt.Sprintf("  retries %-6d skipped %-22s recoveries %-6d escapes %d", r.retries, skips(r.skipped), r.recoveries, r.escapes),
 			"",
 		)
@@ -80,15 +85,23 @@ func (v *view) redraw(f frame) error {
 	return err
 }
 
+// spark is a spark line, which ASCII has no marks for.
+func (v *view) spark(levels []int64, of int64) string {
+	if !v.screen.utf8 {
+		return ""
+	}
+	return sparkline(levels, of)
+}
+
 // color is green, yellow below half, red below a fifth.
 func color(r reading) string {
 	switch {
 	case r.tokens*5 < r.capacity:
-		return "31"
+		return red
 	case r.tokens*2 < r.capacity:
-		return "33"
+		return yellow
 	}
-	return "32"
+	return green
 }
 
 func bar(n, of int64, width int, full, empty rune) string {
