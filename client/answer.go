@@ -22,24 +22,25 @@ func (c *call) give(r result) (*http.Response, error) {
 // answer hands a response to the caller. The call ends with its body.
 func (c *call) answer(resp *http.Response) (*http.Response, error) {
 	status := resp.StatusCode
-	again := c.report.Attempts > 1 || c.before() > 0
+	again := c.attempts > 1 || c.before() > 0
 	if !again && status >= 200 && status <= 399 {
 		c.replenish()
 	}
 	c.count()
-	outcome := events.OutcomeOK
+	a := answeredOK
 	switch {
 	case events.RetryableStatus(status):
-		outcome = events.OutcomeEscaped
-	case again || c.report.Recoveries > 0:
-		outcome = events.OutcomeRecovered
+		a = answeredEscaped
+	case again || c.recoveries > 0:
+		a = answeredRecovered
 	}
-	return c.deliver(resp, outcome, "")
+	return c.deliver(resp, a)
 }
 
 // deliver makes the body's end the call's end, or ends the call where there is
 // no body.
-func (c *call) deliver(resp *http.Response, outcome events.Outcome, class events.ErrorClass) (*http.Response, error) {
+func (c *call) deliver(resp *http.Response, a answer) (*http.Response, error) {
+	outcome, class := a.done()
 	c.resp = resp // until nothing can panic any more
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
@@ -47,9 +48,10 @@ func (c *call) deliver(resp *http.Response, outcome events.Outcome, class events
 		c.finishOpen(outcome, resp.StatusCode, class)
 		resp.Body = c.upgraded(resp.Body)
 	case hasResponseBody(c.req, resp):
-		c.answered = callBody{ReadCloser: resp.Body, call: c, outcome: outcome, status: int32(resp.StatusCode), class: class, //nolint:gosec // three digits
-			sized: resp.ContentLength >= 0}
-		resp.Body = &c.answered
+		b := &c.answered
+		b.ReadCloser, b.call, b.answer = resp.Body, c, a
+		b.status, b.sized = int32(resp.StatusCode), resp.ContentLength >= 0 //nolint:gosec // three digits of net/http
+		resp.Body = b
 	default:
 		c.finish(outcome, resp.StatusCode, class)
 	}
@@ -67,7 +69,7 @@ type upgradedBody struct {
 // upgraded wraps the stream of a 101 response where something must end with it.
 func (c *call) upgraded(body io.ReadCloser) io.ReadCloser {
 	rwc, ok := body.(io.ReadWriteCloser)
-	if !ok || c.cancel == nil && (c.attempt == nil || c.attempt.cancel == nil) {
+	if !ok || c.off.cancel == nil && (c.attempt == nil || c.attempt.cutoff == nil) {
 		return body
 	}
 	return &upgradedBody{rwc, c}
@@ -101,8 +103,8 @@ func (c *call) failAs(r result, outcome events.Outcome) (*http.Response, error) 
 	c.retire()
 	c.awaitCancel(r.err)
 	err := r.err
-	if c.report.Attempts > 1 || c.report.Skipped != "" {
-		err = &Error{Report: c.report, Err: r.err}
+	if c.attempts > 1 || c.off.skipped != "" {
+		err = &Error{Report: c.report(), Err: r.err}
 	}
 	c.finish(outcome, 0, r.class)
 	return nil, err
@@ -149,7 +151,7 @@ func (c *call) rejected(rejected *breaker.RejectedError, err error) (*http.Respo
 		resp.Request = c.req.WithContext(c)
 	}
 	c.count()
-	return c.deliver(resp, events.OutcomeRejected, events.ClassBreaker)
+	return c.deliver(resp, answeredRejected)
 }
 
 // replenish adds the tokens of a call that needed no retry.
@@ -167,7 +169,7 @@ func (c *call) replenish() {
 // count notes the budget's level in the report.
 func (c *call) count() {
 	if tokens := c.target.tokens; tokens != nil {
-		c.report.Tokens, c.report.Capacity = tokens.Level(), c.t.cfg.Budget.Capacity()
+		c.tokens = int32(tokens.Level()) //nolint:gosec // at most budget.MaxCapacity
 	}
 }
 

@@ -18,12 +18,11 @@ import (
 type attempt struct {
 	context.Context // what AttemptStarted returned, with the attempt's own cancellation
 
-	conn   pool.Attempt            // filled by the pool
-	req    http.Request            // what is sent: a copy of the caller's
-	since  time.Duration           // from the call's start to the attempt's; set where open is
-	cancel context.CancelCauseFunc // nil where nothing needs it
-	timer  *headerTimer            // nil without an attempt timeout
-	number int32                   // 1-based
+	conn   pool.Attempt  // filled by the pool
+	req    http.Request  // what is sent: a copy of the caller's
+	since  time.Duration // from the call's start to the attempt's; set where open is
+	cutoff *cutoff       // nil where nothing needs it
+	number int32         // 1-based
 	resend int32
 	open   bool // AttemptStarted was emitted, AttemptDone was not
 	queued bool // its context ended while it queued for a connection
@@ -40,8 +39,8 @@ func (a *attempt) Value(key any) any {
 
 // release ends the attempt's own context.
 func (a *attempt) release() {
-	if a.cancel != nil {
-		a.cancel(errCallOver)
+	if a.cutoff != nil {
+		a.cutoff.cancel(errCallOver)
 	}
 }
 
@@ -73,15 +72,14 @@ func (r *result) throttled() bool {
 
 // send makes attempt number n, of which a is the memory, with body.
 func (c *call) send(a *attempt, n int, body io.ReadCloser) result {
-	a.number, a.resend = int32(n), int32(c.resent+c.sends) //nolint:gosec // nobody sends that often
+	a.number, a.resend = int32(n), int32(c.off.resent+c.sends()) //nolint:gosec // nobody sends that often
 	a.Context = c
 	if before := c.attempt; before != nil {
 		before.release()
 	}
 	c.attempt = a
 	req := c.attemptRequest(a, body)
-	c.report.Attempts++
-	c.sends++
+	c.attempts++
 	resp, err := c.base().RoundTrip(req)
 	return c.received(a, req, resp, err)
 }
@@ -98,20 +96,19 @@ func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
 		if h.AttemptStarted != nil {
 			header = c.ownHeader()
 			inner := h.AttemptStarted(c, events.AttemptStarted{
-				Meta: c.meta, Attempt: int(a.number), Resend: int(a.resend), Method: method(c.req), URL: events.URLOf(c.req.URL), Route: c.route, Header: header,
+				Meta: c.meta, Attempt: int(a.number), Resend: int(a.resend), Method: method(c.req), URL: events.URLOf(c.req.URL), Route: c.off.route, Header: header,
 			})
 			if inner != nil {
 				a.Context = inner
 			}
 		}
 	}
-	if c.bounds.attempt > 0 || c.bounds.idle > 0 {
-		a.Context, a.cancel = context.WithCancelCause(a.Context)
+	bounds := c.bounds()
+	if bounds.attempt > 0 || bounds.idle > 0 {
+		ctx, cancel := context.WithCancelCause(a.Context)
+		a.Context, a.cutoff = ctx, startCutoff(cancel, bounds.attempt)
 	}
-	if c.bounds.attempt > 0 {
-		a.timer = startHeaderTimer(a, c.bounds.attempt)
-	}
-	if c.bounds.attempt > 0 || c.t.cfg.Breaker != nil {
+	if bounds.attempt > 0 || c.t.cfg.Breaker != nil {
 		a.conn.Watch = a
 	}
 	req := &a.req
@@ -149,16 +146,18 @@ func (c *call) base() http.RoundTripper {
 // started returns when attempt a starts, counted from the call's start: at
 // once, where nothing has happened since then that could have taken time.
 func (c *call) started(a *attempt) time.Duration {
-	if a.number == 1 && c.hooks == c.t.bridge && c.t.cfg.Breaker == nil && c.report.Throttled == 0 {
+	if a.number == 1 && c.hooks == c.t.bridge && c.t.cfg.Breaker == nil && c.off.throttled == 0 {
 		return 0
 	}
-	return time.Since(c.start)
+	return c.elapsed()
 }
 
 // firstBody returns the caller's own body for the first attempt.
 func (c *call) firstBody() io.ReadCloser {
 	body, guard := guardBody(c.req.Body)
-	c.body = guard
+	if guard != nil {
+		c.detoured().body = guard
+	}
 	c.bodyTaken = guard != nil // the guard closes it, whoever asks for that
 	return body
 }
@@ -170,26 +169,30 @@ func (c *call) nextBody() (io.ReadCloser, error) {
 	if !hasBody(c.req) {
 		return c.req.Body, nil
 	}
-	if c.body != nil {
-		if !c.body.revoke(c.Done(), c.remaining()) {
+	if old := c.off.body; old != nil {
+		if !old.revoke(c.Done(), c.remaining()) {
 			return nil, errBodyBusy
 		}
-		c.body = nil
+		c.off.body = nil
 	}
 	body, err := c.req.GetBody()
 	if err != nil {
 		return nil, fmt.Errorf("client: GetBody for another attempt: %w", err)
 	}
-	body, c.body = guardBody(body)
+	body, guard := guardBody(body)
+	if guard != nil {
+		c.detoured().body = guard
+	}
 	return body, nil
 }
 
 // received ends the attempt at its headers or its error.
 func (c *call) received(a *attempt, req *http.Request, resp *http.Response, err error) result {
-	c.sends += a.conn.Recoveries
-	c.report.Recoveries += a.conn.Recoveries
-	c.report.ConnWait += a.conn.Wait
-	timedOut := a.timer.stop()
+	c.recoveries += int32(a.conn.Recoveries) //nolint:gosec // the pool's own bound is smaller
+	if a.conn.Wait > 0 {
+		c.detoured().connWait += a.conn.Wait
+	}
+	timedOut := a.cutoff.stop()
 	r := result{resp: resp, err: err, queued: a.queued}
 	switch {
 	case err != nil && resp != nil:
@@ -243,7 +246,7 @@ func (c *call) classify(a *attempt, r *result, timedOut bool) {
 			r.class = events.ClassTimeout
 		}
 	case timedOut:
-		r.err = &attemptTimeoutError{c.bounds.attempt}
+		r.err = &attemptTimeoutError{c.bounds().attempt}
 		r.class, r.timeout = events.ClassTimeout, true
 	case errors.As(r.err, &wait):
 		r.class, r.queued = events.ClassTimeout, true
@@ -267,7 +270,7 @@ func (c *call) emitAttemptDone(a *attempt, status int, class events.ErrorClass) 
 	if h := c.hooks; h.AttemptDone != nil {
 		h.AttemptDone(a, events.AttemptDone{
 			Meta: c.meta, Attempt: int(a.number), Resend: int(a.resend) + a.conn.Recoveries, Status: status, Class: class,
-			Reused: a.conn.Reused, Conn: a.conn.Conn, Protocol: a.conn.Protocol, Recoveries: a.conn.Recoveries, Duration: time.Since(c.start) - a.since,
+			Reused: a.conn.Reused, Conn: a.conn.Conn, Protocol: a.conn.Protocol, Recoveries: a.conn.Recoveries, Duration: c.elapsed() - a.since,
 		})
 	}
 }
@@ -275,7 +278,7 @@ func (c *call) emitAttemptDone(a *attempt, status int, class events.ErrorClass) 
 // attemptAborted ends an attempt that a panic cut short.
 func (c *call) attemptAborted() {
 	if a := c.attempt; a != nil {
-		a.timer.stop()
+		a.cutoff.stop()
 		c.emitAttemptDone(a, 0, events.ClassOther)
 	}
 }
@@ -283,7 +286,7 @@ func (c *call) attemptAborted() {
 // Queueing stops the attempt timeout while the request queues. It runs on
 // RoundTrip's goroutine.
 func (a *attempt) Queueing(begin bool) {
-	a.timer.pause(begin)
+	a.cutoff.pause(begin)
 	a.queued = !begin && a.Err() != nil
 }
 

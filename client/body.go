@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
@@ -14,10 +15,11 @@ import (
 // guardResponse puts BodyIdleTimeout and MaxResponseBytes around the body of
 // resp, before anybody reads it.
 func (c *call) guardResponse(a *attempt, resp *http.Response) {
-	if resp.StatusCode == http.StatusSwitchingProtocols || resp.Body == http.NoBody || c.bounds.idle == 0 && c.bounds.size == 0 {
+	bounds := c.bounds()
+	if resp.StatusCode == http.StatusSwitchingProtocols || resp.Body == http.NoBody || bounds.idle == 0 && bounds.size == 0 {
 		return
 	}
-	resp.Body = &guardedBody{ReadCloser: resp.Body, attempt: a, idle: c.bounds.idle, limit: c.bounds.size, left: c.bounds.size}
+	resp.Body = &guardedBody{ReadCloser: resp.Body, attempt: a, idle: bounds.idle, limit: bounds.size, left: bounds.size}
 }
 
 // guardedBody bounds the size of a response body and the silence while it is
@@ -58,7 +60,7 @@ func (b *guardedBody) read(p []byte) (int, error) {
 		return b.ReadCloser.Read(p)
 	}
 	idle := &BodyIdleError{b.idle}
-	timer := time.AfterFunc(b.idle, func() { b.attempt.cancel(idle) })
+	timer := time.AfterFunc(b.idle, func() { b.attempt.cutoff.cancel(idle) })
 	n, err := b.ReadCloser.Read(p)
 	if !timer.Stop() && context.Cause(b.attempt.Context) == idle && (err != nil && err != io.EOF) {
 		err = idle
@@ -69,23 +71,47 @@ func (b *guardedBody) read(p []byte) (int, error) {
 // callBody is the body that the caller reads. Its end is the call's end.
 type callBody struct {
 	io.ReadCloser
-	call    *call
-	outcome events.Outcome    // unless the body fails
-	class   events.ErrorClass // reported with outcome
-	status  int32
-	sized   bool // the response said how long its body is
+	call   *call
+	status int32
+	answer answer      // unless the body fails
+	sized  bool        // the response said how long its body is
+	ended  atomic.Bool // CallDone is emitted or about to be, with a body or without
+}
+
+// answer is what a call with a response came to.
+type answer uint8
+
+const (
+	answeredOK        answer = iota
+	answeredRecovered        // after a retry or a recovery
+	answeredEscaped          // with a status that asks for a retry
+	answeredRejected         // by BreakerFallback
+)
+
+// done is how CallDone reports it.
+func (a answer) done() (events.Outcome, events.ErrorClass) {
+	switch a {
+	case answeredRecovered:
+		return events.OutcomeRecovered, ""
+	case answeredEscaped:
+		return events.OutcomeEscaped, ""
+	case answeredRejected:
+		return events.OutcomeRejected, events.ClassBreaker
+	}
+	return events.OutcomeOK, ""
 }
 
 func (b *callBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
 	case err == nil:
-	case err == io.EOF && !b.sized && !b.call.ended.Load() && b.call.over() != nil:
+	case err == io.EOF && !b.sized && !b.ended.Load() && b.call.over() != nil:
 		// The end of a canceled body proves nothing: the server, told by
 		// close_notify that the client is leaving, may have ended it in order.
 		err = b.fail(b.call.over())
 	case err == io.EOF:
-		b.call.finish(b.outcome, int(b.status), b.class)
+		outcome, class := b.answer.done()
+		b.call.finish(outcome, int(b.status), class)
 	default:
 		err = b.fail(err)
 	}
@@ -103,7 +129,7 @@ func (b *callBody) fail(err error) error {
 	case errors.As(err, &idle):
 		class = events.ClassTimeout
 	case errors.As(err, &large):
-	case over != nil && !c.ended.Load():
+	case over != nil && !b.ended.Load():
 		if !errors.Is(err, over) {
 			err = over
 		}
@@ -115,7 +141,7 @@ func (b *callBody) fail(err error) error {
 	default:
 		class, err = pool.ClassOf(err), withoutQuote(err)
 		if c.stream != nil && c.stream.goesOn(err) {
-			outcome = b.outcome // what becomes of the loss is for the next call to tell
+			outcome, _ = b.answer.done() // what becomes of the loss is for the next call to tell
 		}
 	}
 	c.finish(outcome, int(b.status), class)
@@ -124,8 +150,8 @@ func (b *callBody) fail(err error) error {
 
 // Close ends the call, as canceled if that is why the rest goes unread.
 func (b *callBody) Close() error {
-	outcome, class := b.outcome, b.class
-	if over := b.call.over(); over != nil && !b.call.ended.Load() && !errors.Is(over, context.DeadlineExceeded) {
+	outcome, class := b.answer.done()
+	if over := b.call.over(); over != nil && !b.ended.Load() && !errors.Is(over, context.DeadlineExceeded) {
 		outcome, class = events.OutcomeCanceled, events.ClassCanceled
 	}
 	defer b.call.finish(outcome, int(b.status), class)

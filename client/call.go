@@ -14,47 +14,39 @@ import (
 
 // call is one RoundTrip. It is also the context of all that happens inside it:
 // it answers for the call's identity, its hooks and its report. Until RoundTrip
-// returns, its fields belong to the caller's goroutine; afterwards report is
-// read-only and only ended changes.
+// returns, its fields belong to the caller's goroutine; afterwards what the
+// report is made of is read-only and only ended changes.
+//
+// It is small: its memory is most of what a healthy call costs. What only some
+// calls need is in its detour.
 type call struct {
 	context.Context // what CallStarted returned, or the request's, with its cancellation
 
 	t      *Transport
 	gen    *generation
-	bounds *bounds     // of each attempt and of the response's body
 	stream *streamConn // the connection of a stream that this call opens; nil: an ordinary call
 	target *target
 	req    *http.Request // the caller's; never changed
-	policy *RetryPolicy
 	hooks  *events.Hooks // the client's and the request's; may be nil
+	off    *detour       // &straight until something is written to it; see detoured
 	meta   events.Meta
-	clock  budget.Clock // total retry time; goes on through a redirect chain
-	start  time.Time
+	start  time.Duration // since the Transport was made
 	rest   time.Duration // from start to the context's deadline; -1: it has none
-	hops   time.Duration // from the start of the first call of a redirect chain to start
-	route  string
 
-	report report // what ReportOf gives
-	resent int    // sends of earlier hops of a redirect chain
-	sends  int    // attempts and recoveries of this call
+	attempts   int32 // that were sent
+	recoveries int32 // inside the pool
+	tokens     int32 // the budget's level when RoundTrip returned; -1 before, or without a budget
 
-	held     *budget.Reservation // tokens of the retry that is running or waited for; nil if none
-	permit   *breaker.Permit     // unsettled permit of the attempt that is running; nil if none
-	room     breaker.Permit      // where the first permit may lie
-	resp     *http.Response      // response in hand whose body nobody has taken yet; nil if none
-	body     *sentBody           // request body of the latest attempt, if it is guarded
-	attempt  *attempt            // the attempt under way or the latest
-	answered callBody            // the response's body, once the caller has it
-
-	cancel    context.CancelCauseFunc // ends the call's context; nil where nothing needs it
-	ended     atomic.Bool             // CallDone is emitted or about to be
-	roomTaken bool                    // a permit was asked for
-	bodyTaken bool                    // a transport or body has the caller's body and closes it
-	forced    bool                    // RetryIf answered Retry for the result before
-	forget    bool                    // the throttle no longer holds for this call (Overrun Send)
+	roomTaken bool            // a permit was asked for
+	bodyTaken bool            // a transport or body has the caller's body and closes it
+	forced    bool            // RetryIf answered Retry for the result before
+	forget    bool            // the throttle no longer holds for this call (Overrun Send)
+	permit    *breaker.Permit // unsettled permit of the attempt that is running; nil if none
+	room      breaker.Permit  // where the first permit may lie
+	resp      *http.Response  // response in hand whose body nobody has taken yet; nil if none
+	attempt   *attempt        // the attempt under way or the latest
+	answered  callBody        // the response's body, once the caller has it
 }
-
-type report = Report
 
 // bounds are what one attempt and the body of its response may take; 0: no
 // bound.
@@ -92,45 +84,34 @@ func (c *call) begin() error {
 	ctx := req.Context()
 	c.Context = ctx
 	deadline, bounded := ctx.Deadline()
-	c.start = t.now(bounded)
-	c.policy = &t.cfg.Retry
+	c.tokens, c.rest = -1, -1
+	if bounded {
+		now := time.Now() // on the wall clock, too, as the deadline may be
+		c.start, c.rest = now.Sub(t.born), budget.StartClockAt(now, -1, deadline).RemainingAt(now)
+	} else {
+		c.start = time.Since(t.born) // half as expensive
+	}
 	c.hooks = t.hooks
 	own := events.From(ctx)
 	if own != nil {
 		c.hooks = events.Join(t.hooks, own)
 	}
-	total := t.cfg.MaxTotalRetryDuration
 	var policyErr error
 	if o := overridesOf(ctx); o != nil {
-		if o.policy != nil {
-			p, err := o.policy.resolved("WithRetry: RetryPolicy.")
-			c.policy, policyErr = &p, err
-		}
-		if o.hasTotal {
-			total = o.total
-		}
-		c.route = o.route
+		policyErr = c.override(o)
 	}
 	c.meta = events.Meta{Client: t.cfg.Name, Origin: c.target.origin, Partition: c.target.partition, Call: callNumber.Add(1)}
-	c.report = Report{Partition: c.target.partition, Generation: c.gen.number}
 	c.watchCancel()
-	c.rest = -1
-	if bounded {
-		c.rest = budget.StartClockAt(c.start, -1, deadline).RemainingAt(c.start)
-	}
 	if before := redirectedFrom(req); before != nil {
-		c.clock, c.hops = before.clock, before.hops+c.start.Sub(before.start)
-		c.resent = before.resent + before.sends
-		c.forget = before.forget && before.target.partition == c.target.partition
-	} else {
-		c.clock = budget.StartClockAt(c.start, total, time.Time{})
-		if c.stream != nil {
-			c.clock, c.resent = c.stream.outage(c.clock)
-		}
+		c.follow(before)
+	} else if c.stream != nil {
+		clock, resent := c.stream.outage(c.clock())
+		off := c.detoured()
+		off.clock, off.clocked, off.resent = clock, true, resent
 	}
 	if h := c.hooks; h != nil && h.CallStarted != nil {
 		e := events.CallStarted{
-			Meta: c.meta, Method: method(req), URL: events.URLOf(req.URL), Route: c.route, Resend: c.resent,
+			Meta: c.meta, Method: method(req), URL: events.URLOf(req.URL), Route: c.off.route, Resend: c.off.resent,
 		}
 		c.tellStart(t.telemetry, &e)
 		c.tellStart(t.user, &e)
@@ -203,8 +184,8 @@ func (c *call) retire() {
 
 // closeRequestBody closes the caller's body if no transport does.
 func (c *call) closeRequestBody() {
-	if c.body != nil {
-		c.body.Close()
+	if body := c.off.body; body != nil {
+		body.Close()
 	}
 	if !c.bodyTaken && c.req.Body != nil {
 		c.bodyTaken = true
@@ -227,7 +208,7 @@ func (c *call) abort() {
 // finish ends the call: CallDone, once, and everything that outlived RoundTrip
 // for the body's sake.
 func (c *call) finish(outcome events.Outcome, status int, class events.ErrorClass) {
-	if c.ended.Load() {
+	if c.answered.ended.Load() {
 		return
 	}
 	defer c.release()
@@ -237,8 +218,8 @@ func (c *call) finish(outcome events.Outcome, status int, class events.ErrorClas
 // release ends the contexts that the call made, so that those of the caller
 // forget them.
 func (c *call) release() {
-	if c.cancel != nil {
-		c.cancel(errCallOver)
+	if cancel := c.off.cancel; cancel != nil {
+		cancel(errCallOver)
 	}
 	if a := c.attempt; a != nil {
 		a.release()
@@ -248,14 +229,14 @@ func (c *call) release() {
 // finishOpen is finish for a call whose connection lives on as a stream: the
 // context stays alive for it.
 func (c *call) finishOpen(outcome events.Outcome, status int, class events.ErrorClass) {
-	if !c.ended.CompareAndSwap(false, true) {
+	if !c.answered.ended.CompareAndSwap(false, true) {
 		return
 	}
 	defer c.gen.leave(c.target)
 	if h := c.hooks; h != nil && h.CallDone != nil {
 		h.CallDone(c, events.CallDone{
-			Meta: c.meta, Method: method(c.req), Outcome: outcome, Attempts: c.report.Attempts, Recoveries: c.report.Recoveries,
-			Skipped: c.report.Skipped, Status: status, Class: class, Duration: time.Since(c.start),
+			Meta: c.meta, Method: method(c.req), Outcome: outcome, Attempts: int(c.attempts), Recoveries: int(c.recoveries),
+			Skipped: c.off.skipped, Status: status, Class: class, Duration: c.elapsed(),
 		})
 	}
 }

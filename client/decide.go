@@ -22,7 +22,7 @@ type decision struct {
 // built-in verdict, RetryIf. Skip reasons are given only where the built-in
 // class of the result is retryable.
 func (c *call) decide(r *result, n int) decision {
-	p := c.policy
+	p := c.policy()
 	retryable := r.retryable()
 	d := decision{builtIn: retryable && (r.unsent || pool.Idempotent(c.req, p.RetryNonIdempotent))}
 	refuse := func(reason events.SkipReason) decision {
@@ -116,7 +116,7 @@ func (r *result) kind() budget.Kind {
 // about r. c.forced still speaks of the result before.
 func (c *call) settle(r *result, d decision) {
 	switch {
-	case c.held == nil:
+	case c.off.held == nil:
 	case r.class == events.ClassCanceled:
 		c.settleCanceled()
 	case r.err != nil:
@@ -129,16 +129,16 @@ func (c *call) settle(r *result, d decision) {
 }
 
 func (c *call) settleAs(o budget.Outcome, name events.Settlement) {
-	held := c.held
-	c.held = nil
+	held := c.off.held
+	c.off.held = nil
 	c.settled(name, held.Settle(o))
 }
 
 // settleCanceled gives everything back: the retry was not sent, or its caller
 // gave it up.
 func (c *call) settleCanceled() {
-	if held := c.held; held != nil {
-		c.held = nil
+	if held := c.off.held; held != nil {
+		c.off.held = nil
 		c.settled(events.SettledRefund, held.Cancel())
 	}
 }

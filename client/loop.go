@@ -96,7 +96,7 @@ func (c *call) admit() (*breaker.RejectedError, error) {
 		room = new(breaker.Permit)
 	}
 	c.roomTaken = true
-	permit, err := b.AdmitIn(room, gateContext{c}, c.target.partition, c.bounds.lease)
+	permit, err := b.AdmitIn(room, gateContext{c}, c.target.partition, c.bounds().lease)
 	if err != nil {
 		var rejected *breaker.RejectedError
 		errors.As(err, &rejected)
@@ -146,7 +146,9 @@ func (c *call) reserve(r *result, n int, gate breaker.Result) (wait, bool) {
 		c.skip(r, n, s)
 		return w, false
 	}
-	c.held = held
+	if held != nil {
+		c.detoured().held = held
+	}
 	if h := c.hooks; held != nil && h != nil && h.BudgetReserved != nil {
 		h.BudgetReserved(c, events.BudgetReserved{Meta: c.meta, Reserved: held.Tokens(), Level: held.Level()})
 	}
@@ -163,7 +165,7 @@ func (c *call) pause(r *result, n int, w wait) (io.ReadCloser, bool) {
 		r.lost = true
 	}
 	err := c.sleep(w.delay - time.Since(started))
-	c.report.Backoff += time.Since(started)
+	c.detoured().backoff += time.Since(started)
 	if w.truncated {
 		c.forget = true // whatever the server said, this call goes now
 	}
@@ -249,7 +251,7 @@ func (c *call) armed(r *result, n int, w wait, d decision) {
 	c.forced = d.asked
 	if h := c.hooks; h != nil && h.RetryArmed != nil {
 		h.RetryArmed(c, events.RetryArmed{
-			Meta: c.meta, Attempt: n, Next: n + 1, Waited: w.delay, Cause: r.cause(d.builtIn), Cost: c.held.Tokens(), Level: c.held.Level(),
+			Meta: c.meta, Attempt: n, Next: n + 1, Waited: w.delay, Cause: r.cause(d.builtIn), Cost: c.off.held.Tokens(), Level: c.off.held.Level(),
 		})
 	}
 }
@@ -264,7 +266,7 @@ type skipped struct {
 }
 
 func (c *call) skip(r *result, n int, s skipped) {
-	c.report.Skipped = s.reason
+	c.detoured().skipped = s.reason
 	h := c.hooks
 	if h == nil || h.RetrySkipped == nil {
 		return

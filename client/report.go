@@ -35,7 +35,7 @@ func ReportOf(resp *http.Response) (Report, bool) {
 		return Report{}, false
 	}
 	if c := callOf(resp.Request.Context()); c != nil {
-		return c.report, true
+		return c.report(), true
 	}
 	return Report{}, false
 }

@@ -13,7 +13,7 @@ func (c *call) watchCancel() {
 		return
 	}
 	ctx, stop := context.WithCancelCause(c.Context)
-	c.Context, c.cancel = ctx, stop
+	c.Context, c.detoured().cancel = ctx, stop
 	go func() {
 		select {
 		case <-cancel:
@@ -68,9 +68,8 @@ func (c *call) atDeadline() bool {
 // http.Client that New made.
 func (c *call) ownDeadline() bool {
 	owner := c.t.owner
-	deadline, ok := c.req.Context().Deadline()
-	if owner == nil || !ok || owner.Timeout <= 0 {
+	if owner == nil || c.rest < 0 || owner.Timeout <= 0 {
 		return false
 	}
-	return deadline.Sub(c.start.Add(owner.Timeout-c.hops)).Abs() < ownTolerance
+	return (c.rest - (owner.Timeout - c.off.hops)).Abs() < ownTolerance
 }

@@ -36,7 +36,6 @@ func (sc *streamConn) join(c *call) {
 	sc.stream.call = c
 	c.stream = sc
 	sc.base = streamBase{base: c.gen.streams, conn: sc}
-	c.bounds = &c.t.patience
 }
 
 // open makes a connection and parses what it gives. lost is the end of the

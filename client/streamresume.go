@@ -51,7 +51,7 @@ func (s *Stream) resume(err error) error {
 	if err == io.EOF {
 		err = errStreamEnded
 	}
-	held := time.Since(s.conn.opened) >= max(s.call.policy.MaxDelay, leastLife)
+	held := time.Since(s.conn.opened) >= max(s.call.policy().MaxDelay, leastLife)
 	if s.conn.served || held {
 		s.row = outage{failed: 1}
 	} else {
@@ -66,14 +66,14 @@ func (s *Stream) resume(err error) error {
 	}
 	s.least = s.retry
 	if s.ends > 0 && s.retry == 0 {
-		s.least = backoff(s.call.policy, s.ends)
+		s.least = backoff(s.call.policy(), s.ends)
 	}
 	return s.open(&result{err: err, class: pool.ClassOf(err), dropped: true})
 }
 
 // bounded is the reconnection time that counts where the server has set retry.
 func (s *Stream) bounded(retry time.Duration) time.Duration {
-	p := s.call.policy
+	p := s.call.policy()
 	return min(max(retry, p.BaseDelay), p.MaxDelay)
 }
 

@@ -24,7 +24,7 @@ type Transport struct {
 	bridge    *events.Hooks // the telemetry's own, which run no code of the user's on an attempt's header; nil: none, or they do
 	bounds    bounds        // of calls
 	patience  bounds        // of the calls that open streams
-	born      time.Time
+	born      time.Time     // what calls count their time from; immutable
 	throttles *budget.Throttles
 	retries   atomic.Bool // the kill switch of SetRetries
 	gen       atomic.Pointer[generation]
@@ -150,16 +150,6 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.roundTrip(req, nil)
 }
 
-// now returns the time. Unless wall is set, only the differences of such times
-// mean something: then the monotonic clock alone is read, which takes half as
-// long.
-func (t *Transport) now(wall bool) time.Time {
-	if wall {
-		return time.Now()
-	}
-	return t.born.Add(time.Since(t.born))
-}
-
 // memory is what one call allocates for itself.
 type memory struct {
 	call
@@ -170,7 +160,7 @@ type memory struct {
 func (t *Transport) roundTrip(req *http.Request, s *streamConn) (*http.Response, error) {
 	m := new(memory)
 	c := &m.call
-	c.t, c.req, c.Context = t, req, req.Context()
+	c.t, c.req, c.Context, c.off = t, req, req.Context(), &straight
 	over := false
 	defer func() {
 		switch {
@@ -187,7 +177,6 @@ func (t *Transport) roundTrip(req *http.Request, s *streamConn) (*http.Response,
 		over = true
 		return nil, err
 	}
-	c.bounds = &t.bounds
 	if s != nil {
 		s.join(c)
 	}

@@ -31,23 +31,20 @@ func (c *call) sleep(d time.Duration) error {
 	return c.over()
 }
 
-// until is the clock of the context's deadline.
-func (c *call) until() budget.Clock { return budget.StartClockAt(c.start, c.rest, time.Time{}) }
-
 // allows reports whether delay fits the total retry time and the context.
 func (c *call) allows(delay time.Duration) bool {
-	return c.clock.Allows(delay) && c.until().Allows(delay)
+	return c.clock().Allows(delay) && c.until().Allows(delay)
 }
 
 // remaining is the time left for waiting.
-func (c *call) remaining() time.Duration { return min(c.clock.Remaining(), c.until().Remaining()) }
+func (c *call) remaining() time.Duration { return min(c.clock().Remaining(), c.until().Remaining()) }
 
 // truncate cuts a wait that does not fit to the rest of the total retry time.
 // It is false where nothing may be cut: Overrun is Return, nothing is left, or
 // the context ends first.
 func (c *call) truncate() (wait, bool) {
-	rest := c.clock.Remaining()
-	if c.policy.Overrun != Send || rest <= 0 || !c.until().Allows(rest) {
+	rest := c.clock().Remaining()
+	if c.policy().Overrun != Send || rest <= 0 || !c.until().Allows(rest) {
 		return wait{}, false
 	}
 	return wait{rest, true}, true
@@ -88,7 +85,7 @@ func (c *call) awaitThrottle() error {
 	started := time.Now()
 	err := c.sleep(w.delay)
 	waited := time.Since(started)
-	c.report.Throttled += waited
+	c.detoured().throttled += waited
 	if h := c.hooks; h != nil && h.ThrottleWaited != nil {
 		h.ThrottleWaited(c, events.ThrottleWaited{Meta: c.meta, Key: c.target.partition, Wait: waited, Truncated: w.truncated})
 	}
@@ -111,7 +108,7 @@ func (c *call) remember(r *result) {
 // its place, and the live throttle. false means that it does not fit; the wait
 // then holds the delay that did not.
 func (c *call) delay(r *result, n int) (wait, bool) {
-	w := wait{delay: max(backoff(c.policy, n), c.reconnectionTime())}
+	w := wait{delay: max(backoff(c.policy(), n), c.reconnectionTime())}
 	if r.asked {
 		w.delay = r.after
 	}

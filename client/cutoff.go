@@ -1,16 +1,19 @@
 package client
 
 import (
+	"context"
 	"sync"
 	"time"
 )
 
-// headerTimer cancels an attempt that has no response headers in time. It
-// stands still while the request queues for a connection. A nil timer does
-// nothing.
-type headerTimer struct {
+// cutoff ends an attempt early: where it has no response headers in time, or by
+// cancel. Its clock stands still while the request queues for a connection. A
+// nil cutoff does nothing.
+type cutoff struct {
+	cancel context.CancelCauseFunc // ends the attempt's context; immutable
+
 	mu      sync.Mutex
-	timer   *time.Timer
+	timer   *time.Timer   // nil without an attempt timeout; immutable
 	left    time.Duration // at since
 	since   time.Time     // when the timer last began to run
 	paused  bool          // guarded by mu, as all above
@@ -18,8 +21,13 @@ type headerTimer struct {
 	fired   bool          // guarded by mu; the attempt was canceled for its timeout
 }
 
-func startHeaderTimer(a *attempt, timeout time.Duration) *headerTimer {
-	t := &headerTimer{left: timeout, since: time.Now()}
+// startCutoff starts the clock; timeout 0: there is none.
+func startCutoff(cancel context.CancelCauseFunc, timeout time.Duration) *cutoff {
+	t := &cutoff{cancel: cancel}
+	if timeout == 0 {
+		return t
+	}
+	t.left, t.since = timeout, time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.timer = time.AfterFunc(timeout, func() {
@@ -30,14 +38,14 @@ func startHeaderTimer(a *attempt, timeout time.Duration) *headerTimer {
 		}
 		t.fired = true
 		t.mu.Unlock()
-		a.cancel(&attemptTimeoutError{timeout})
+		cancel(&attemptTimeoutError{timeout})
 	})
 	return t
 }
 
 // pause stops the clock, or lets it go on.
-func (t *headerTimer) pause(pause bool) {
-	if t == nil {
+func (t *cutoff) pause(pause bool) {
+	if t == nil || t.timer == nil {
 		return
 	}
 	t.mu.Lock()
@@ -56,8 +64,8 @@ func (t *headerTimer) pause(pause bool) {
 }
 
 // stop ends the timer and reports whether it had canceled the attempt.
-func (t *headerTimer) stop() bool {
-	if t == nil {
+func (t *cutoff) stop() bool {
+	if t == nil || t.timer == nil {
 		return false
 	}
 	t.mu.Lock()
