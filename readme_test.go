@@ -2,13 +2,11 @@ package plimsoll_test
 
 import (
 	"context"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -60,60 +58,5 @@ func TestTheProgramsOfTheReadmeCompileAndRun(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("program %d: %v\n%s\nwant %q", i+1, err, out, want)
 		}
-	}
-}
-
-func TestTheShellLinesOfTheReadmeAreTargetsOfMake(t *testing.T) {
-	makefile, err := os.ReadFile("Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := fenced(t, "sh")
-	if len(blocks) == 0 {
-		t.Fatal("no shell lines found")
-	}
-	for line := range strings.Lines(strings.Join(blocks, "")) {
-		command, _, _ := strings.Cut(line, "#")
-		target, ok := strings.CutPrefix(strings.TrimSpace(command), "make ")
-		if !ok || !strings.Contains(string(makefile), "\n"+target+":") {
-			t.Errorf("%q is no target of the Makefile", strings.TrimSpace(line))
-		}
-	}
-}
-
-var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
-
-func TestEveryLinkToAFileResolves(t *testing.T) {
-	seen := 0
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != "." || d.Name() == "node_modules" || path == "bin") {
-			return fs.SkipDir
-		}
-		if filepath.Ext(path) != ".md" {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
-				continue
-			}
-			seen++
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(m[1]))); err != nil {
-				t.Errorf("%s links to %s: %v", path, m[1], err)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if seen < 10 {
-		t.Errorf("only %d links found", seen)
 	}
 }
