@@ -8,7 +8,7 @@ import (
 
 // Layout of the bars: a label, the bar, the total.
 const (
-	labelWidth    = 16
+	labelWidth    = 18
 	totalWidth    = 10
 	narrowestBars = labelWidth + totalWidth + 22 // below that there are numbers alone
 )
@@ -89,7 +89,7 @@ func (s screen) attemptLine(b *strings.Builder, a *attempt, first, last time.Dur
 			color = green
 		}
 	case a.class != "":
-		result = "error"
+		result = "err"
 	}
 	row := make([]cell, max(0, s.width-labelWidth-totalWidth))
 	var details []string

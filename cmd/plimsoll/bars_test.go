@@ -29,39 +29,39 @@ func TestBarsShowAttemptsOnOneTimeAxis(t *testing.T) {
 		screen screen
 		want   string
 	}{
-		{"plain", screen{width: 66}, `
+		{"plain", screen{width: 68}, `
 GET https://api.example.com/orders?REDACTED
-  attempt 1 503 ddddttttttwwwwww                           40.0 ms
-                dial 10.0 ms, TLS 15.0 ms, wait 15.0 ms
-  retry wait                    ................           40.0 ms
-                cause status, 10 tokens reserved, 490 left
-  attempt 2 200                                   xwrrrr   20.0 ms
-                reused connection, dead connections replaced: 1,
-                wait 4.00 ms, read 10.0 ms
+  attempt 1   503 ddddttttttwwwwww                           40.0 ms
+                  dial 10.0 ms, TLS 15.0 ms, wait 15.0 ms
+  retry wait                      ................           40.0 ms
+                  cause status, 10 tokens reserved, 490 left
+  attempt 2   200                                   xwrrrr   20.0 ms
+                  reused connection, dead connections replaced: 1,
+                  wait 4.00 ms, read 10.0 ms
   d dial  t TLS  w wait  r read  . wait before a retry
   x dead connection
 `},
-		{"wide", screen{width: 86, utf8: true}, `
+		{"wide", screen{width: 88, utf8: true}, `
 GET https://api.example.com/orders?REDACTED
-  attempt 1 503 ░░░░░░▒▒▒▒▒▒▒▒▒▓▓▓▓▓▓▓▓▓                                       40.0 ms
-                dial 10.0 ms, TLS 15.0 ms, wait 15.0 ms
-  retry wait                            ························               40.0 ms
-                cause status, 10 tokens reserved, 490 left
-  attempt 2 200                                                    ×▓▓██████   20.0 ms
-                reused connection, dead connections replaced: 1, wait 4.00 ms,
-                read 10.0 ms
+  attempt 1   503 ░░░░░░▒▒▒▒▒▒▒▒▒▓▓▓▓▓▓▓▓▓                                       40.0 ms
+                  dial 10.0 ms, TLS 15.0 ms, wait 15.0 ms
+  retry wait                              ························               40.0 ms
+                  cause status, 10 tokens reserved, 490 left
+  attempt 2   200                                                    ×▓▓██████   20.0 ms
+                  reused connection, dead connections replaced: 1, wait 4.00 ms,
+                  read 10.0 ms
   ░ dial  ▒ TLS  ▓ wait  █ read  · wait before a retry  × dead connection
 `},
 		{"narrow", screen{width: 30}, `
 GET https://api.example.com...
-  attempt 1 503 40.0 ms
+  attempt 1   503 40.0 ms
     dial 10.0 ms, TLS 15.0 ms,
     wait 15.0 ms
   retry wait 40.0 ms
     cause status,
     10 tokens reserved,
     490 left
-  attempt 2 200 20.0 ms
+  attempt 2   200 20.0 ms
     reused connection,
     dead connections replaced: 1,
     wait 4.00 ms, read 10.0 ms

@@ -125,7 +125,7 @@ func (o *getOptions) client(t *http.Transport, hooks *events.Hooks) (*client.Cli
 		config.Retry.MaxRetries = -1
 	}
 	if o.breaker > 0 {
-		if config.Breaker, err = breaker.New(breaker.Config{ConsecutiveFailures: o.breaker}); err != nil {
+		if config.Breaker, err = breaker.New(breaker.Config{ConsecutiveFailures: o.breaker, FailureRate: -1}); err != nil {
 			return nil, err
 		}
 	}

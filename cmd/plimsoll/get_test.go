@@ -38,8 +38,8 @@ func TestGetShowsRetriesAndTheBudget(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	inOrder(t, got.stderr, "BudgetReserved", "level=490", "RetryArmed", "cause=status",
-		"GET "+s.URL("/orders?REDACTED"), "attempt 1 503", "dial", "wait", "retry wait", "10 tokens reserved", "490 left",
-		"attempt 2 503", "reused connection", "attempt 3 200", "read",
+		"GET "+s.URL("/orders?REDACTED"), "attempt 1   503", "dial", "wait", "retry wait", "10 tokens reserved", "490 left",
+		"attempt 2   503", "reused connection", "attempt 3   200", "read",
 		"200 OK  HTTP/1.1  6 bytes", "3 attempts, 2 retries", "budget   ###", "495 of 500 tokens  "+s.URL(), "breaker  none")
 	for _, no := range []string{"s3cret", "ConnOpened", "AttemptStarted", "\x1b"} {
 		if strings.Contains(got.stderr, no) {
@@ -55,7 +55,7 @@ func TestGetShowsADeadConnectionThatWasReplaced(t *testing.T) {
 	if got.status != exitOK || got.stdout != "one,two" {
 		t.Errorf("%+v", got)
 	}
-	inOrder(t, got.stderr, "attempt 1 200", "ConnStale", "ConnRecovered", "attempt 1 200", "dead connections replaced: 1, dial", "x dead connection",
+	inOrder(t, got.stderr, "attempt 1   200", "ConnStale", "ConnRecovered", "attempt 1   200", "dead connections replaced: 1, dial", "x dead connection",
 		"2 requests, 0 failed: 200 (2)", "2 attempts, 1 recovery", "500 of 500 tokens")
 }
 
@@ -97,7 +97,7 @@ func TestExitStatuses(t *testing.T) {
 		{name: "redirects, as many as there may be", script: slices.Repeat([]faultserver.Script{redirect}, 9), status: exitOK, stdout: "ok"},
 		{name: "redirects without end", script: slices.Repeat([]faultserver.Script{redirect}, 10), status: exitRedirects, says: "stopped after 9 redirects"},
 		{name: "nobody there", args: nobody, status: exitDial, says: "refused"},
-		{name: "no such host", args: "http://no-such-host.invalid/", status: exitDNS, says: "no-such-host.invalid"},
+		{name: "no such host", args: "http://no..host/", status: exitDNS, says: "no such host"},
 		{name: "unknown authority", server: secure, status: exitCertificate, says: "--cacert FILE"},
 		{name: "no certificate is checked", server: secure, args: "-k", status: exitOK, stdout: "ok", says: "warning: --insecure"},
 		{name: "no TLS", args: "https" + strings.TrimPrefix(s.URL(), "http"), status: exitTLS, says: "TLS handshake"},
@@ -282,7 +282,7 @@ func TestAnInterruptEndsARetryWaitAndIsSummedUp(t *testing.T) {
 		if got != status {
 			t.Errorf("%v: status %d, want %d", signal, got, status)
 		}
-		inOrder(t, stderr.got.String(), "plimsoll get: interrupted", "attempt 1 503", "500 of 500 tokens")
+		inOrder(t, stderr.got.String(), "plimsoll get: interrupted", "attempt 1   503", "500 of 500 tokens")
 		if took := time.Since(begin); took > 25*time.Second {
 			t.Errorf("it took %v", took)
 		}

@@ -55,7 +55,7 @@ func TestGetFollowsAStreamAcrossALostConnection(t *testing.T) {
 	if got.status != exitOK || got.stdout != wholeStream {
 		t.Errorf("%+v", got)
 	}
-	inOrder(t, got.stderr, "StreamOpened", "RetryArmed", "reconnects=1", "StreamClosed", "attempt 1 200", "budget  ")
+	inOrder(t, got.stderr, "StreamOpened", "RetryArmed", "reconnects=1", "StreamClosed", "attempt 1   200", "budget  ")
 	got = runIt(t.Context(), "get", "--stream", s.URL("/gone"))
 	if got.status != exitHTTP || got.stdout != "no such stream" || !strings.Contains(got.stderr, "404") {
 		t.Errorf("refused: %+v", got)
@@ -71,7 +71,7 @@ func TestAStreamThatIsInterruptedKeepsWhatCame(t *testing.T) {
 	if status != exitInterrupted || stdout.got.String() != "data: one\n\n" {
 		t.Errorf("status %d, %q", status, stdout.got.String())
 	}
-	inOrder(t, stderr.got.String(), "StreamClosed", "interrupted", "attempt 1 200", "500 of 500 tokens")
+	inOrder(t, stderr.got.String(), "StreamClosed", "interrupted", "attempt 1   200", "500 of 500 tokens")
 
 	ctx, cancel = context.WithCancelCause(t.Context())
 	file := filepath.Join(t.TempDir(), "events")

@@ -79,7 +79,7 @@ func TestASignalEndsARequestWithItsStatus(t *testing.T) {
 			t.Errorf("%v and %v: status %d, want %d\n%s", row.args, row.signal, got, row.status, stderr.String())
 		}
 		if len(row.args) < 3 {
-			inOrder(t, stderr.String(), "plimsoll get: interrupted", "attempt 1 200", "500 of 500 tokens")
+			inOrder(t, stderr.String(), "plimsoll get: interrupted", "attempt 1   200", "500 of 500 tokens")
 		}
 		if strings.Contains(stderr.String(), "goroutine") {
 			t.Errorf("a stack is shown:\n%s", stderr.String())

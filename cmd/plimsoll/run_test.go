@@ -16,6 +16,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asMain) == "1" {
 		main()
 	}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		os.Unsetenv(name) // the servers of the tests are here
+	}
 	os.Exit(m.Run())
 }
 
