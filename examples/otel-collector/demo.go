@@ -25,8 +25,10 @@ func runDemo(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	cfg := demo.Config{Endpoint: o.endpoint, OrdersAddr: o.orders, Seed: o.seed}
 	// What an exporter could not send at the end is not worth a word.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {}))
+	redis.SetLogger(quiet{}) // that it is lost is a metric
 	if o.verbose {
 		cfg.Log = stderr
+		redis.SetLogger(loud{stderr})
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { fmt.Fprintln(stderr, "opentelemetry:", err) }))
 	}
 	if o.redis != "" {
@@ -41,6 +43,17 @@ func runDemo(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return headless(ctx, cfg, o, stdout)
 	}
 	return withPage(ctx, cfg, o, stdout)
+}
+
+// quiet drops what the Redis client has to say, and loud writes it.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+type loud struct{ w io.Writer }
+
+func (l loud) Printf(_ context.Context, format string, args ...any) {
+	fmt.Fprintf(l.w, format+"\n", args...)
 }
 
 // redisStore connects to Redis, which must be there at the start; later it may

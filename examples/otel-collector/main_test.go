@@ -187,7 +187,7 @@ func TestTheBreakerIsSharedThroughRedis(t *testing.T) {
 func TestARedisThatIsNotThereIsAnError(t *testing.T) {
 	var stdout, stderr writer
 	status := run(t.Context(), []string{"-redis", "127.0.0.1:1", "-listen", "127.0.0.1:0"}, &stdout, &stderr)
-	if status != exitFailed || !strings.Contains(stderr.String(), "-redis 127.0.0.1:1") {
+	if status != exitFailed || !strings.HasPrefix(stderr.String(), "otel-collector: -redis 127.0.0.1:1") {
 		t.Errorf("status %d, %s", status, stderr.String())
 	}
 }

@@ -1,21 +1,26 @@
 // Package browser drives a headless Chromium over the DevTools protocol, for
 // the tests of the page and for the picture in the README.
 //
-// A [Tab] collects what the page writes to the console and what it throws;
-// [Tab.Problems] returns it. Close ends the browser, whose profile is an empty
+// A [Tab] collects what the page writes to the console, what it throws and what
+// it asks of others than the server that it came from; [Tab.Problems] returns
+// it. Close ends the browser, whose profile is an empty
 // temporary folder.
 package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -31,6 +36,7 @@ type Tab struct {
 
 	mu       sync.Mutex
 	problems []string // guarded by mu
+	origin   string   // of the page, with the slash after it; guarded by mu
 }
 
 // Open starts the browser at path and opens no page yet.
@@ -52,7 +58,7 @@ func Open(ctx context.Context, path string) (*Tab, error) {
 	t.ctx, end = chromedp.NewContext(allocator)
 	t.close = append(t.close, end)
 	chromedp.ListenTarget(t.ctx, t.heard)
-	if err := chromedp.Run(t.ctx, log.Enable(), runtime.Enable()); err != nil {
+	if err := chromedp.Run(t.ctx, log.Enable(), runtime.Enable(), network.Enable()); err != nil {
 		t.Close()
 		return nil, fmt.Errorf("browser: %s: %w", path, err)
 	}
@@ -63,6 +69,11 @@ func Open(ctx context.Context, path string) (*Tab, error) {
 func (t *Tab) heard(event any) {
 	var problem string
 	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if !t.foreign(e.Request.URL) {
+			return
+		}
+		problem = "request to another server: " + e.Request.URL
 	case *runtime.EventExceptionThrown:
 		problem = "exception: " + e.ExceptionDetails.Error()
 	case *runtime.EventConsoleAPICalled:
@@ -86,6 +97,13 @@ func (t *Tab) heard(event any) {
 	t.problems = append(t.problems, problem)
 }
 
+// foreign reports whether a request goes to another server than the page's.
+func (t *Tab) foreign(url string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.origin == "" || !strings.HasPrefix(url, t.origin)
+}
+
 // Problems returns errors and warnings of the page so far.
 func (t *Tab) Problems() []string {
 	t.mu.Lock()
@@ -102,7 +120,16 @@ func (t *Tab) Look(width, height int64, ratio float64, scheme string) error {
 }
 
 // Go loads a page.
-func (t *Tab) Go(url string) error { return chromedp.Run(t.ctx, chromedp.Navigate(url)) }
+func (t *Tab) Go(page string) error {
+	u, err := url.Parse(page)
+	if err != nil {
+		return fmt.Errorf("browser: %w", err)
+	}
+	t.mu.Lock()
+	t.origin = u.Scheme + "://" + u.Host + "/"
+	t.mu.Unlock()
+	return chromedp.Run(t.ctx, chromedp.Navigate(page))
+}
 
 // Eval runs a script and stores its value in into, unless that is nil.
 func (t *Tab) Eval(script string, into any) error {
@@ -110,14 +137,31 @@ func (t *Tab) Eval(script string, into any) error {
 }
 
 // Until runs a script until its value, awaited, is true, or fails after the
-// given time. A script that throws has not come true yet.
+// given time. A script that throws has not come true yet, and neither has one
+// that a navigation has ended.
 func (t *Tab) Until(script string, limit time.Duration) error {
-	safe := "(async () => { try { return await (" + script + "); } catch { return false; } })()"
-	if err := chromedp.Run(t.ctx, chromedp.Poll(safe, nil, chromedp.WithPollingInterval(25*time.Millisecond), chromedp.WithPollingTimeout(limit))); err != nil {
-		return fmt.Errorf("browser: not within %v: %s: %w", limit, script, err)
+	safe := "(async () => { try { return !!(await (" + script + ")); } catch { return false; } })()"
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var done bool
+		err := t.Eval(safe, &done)
+		if err == nil && done {
+			return nil
+		}
+		select {
+		case <-over.C:
+			return fmt.Errorf("browser: not within %v: %s: %w", limit, script, errors.Join(errNever, err))
+		case <-t.ctx.Done():
+			return fmt.Errorf("browser: %s: %w", script, t.ctx.Err())
+		case <-tick.C:
+		}
 	}
-	return nil
 }
+
+var errNever = errors.New("it did not come true")
 
 // Show makes the demonstration's page look at once and returns when it shows
 // the second at.

@@ -108,7 +108,29 @@ func (p *page) get(path string, query url.Values, into any) {
 	p.do(json.NewDecoder(resp.Body).Decode(into))
 }
 
-func TestUnitsAreShownAsInGrafana(t *testing.T) {
+// The other tests trust that nothing is reported where nothing is wrong.
+func TestWhatIsWrongOnAPageIsSeen(t *testing.T) {
+	p := openStill(t, time.Second*10)
+	p.do(p.Eval(`console.error("on purpose")`, nil))
+	p.do(p.Eval(`setTimeout(() => { throw new Error("thrown") })`, nil))
+	p.do(p.Eval(`fetch("http://127.0.0.1:1/elsewhere").catch(() => 0)`, nil)) // the policy forbids it
+	p.do(p.Eval(`document.body.append(Object.assign(document.createElement("script"), { textContent: "window.ran = true" }))`, nil))
+	p.until(`!window.ran`)
+	for _, want := range []string{"on purpose", "thrown", "connect-src", "script-src"} {
+		found := false
+		for range 200 {
+			if found = strings.Contains(strings.Join(p.Problems(), "\n"), want); found {
+				break
+			}
+			p.eval(`new Promise(done => setTimeout(done, 25))`)
+		}
+		if !found {
+			t.Errorf("%q is missing in %q", want, p.Problems())
+		}
+	}
+}
+
+func TestUnitsValuesAndNamesAreShownAsTheyAre(t *testing.T) {
 	p := openStill(t, 10*time.Second)
 	for _, row := range []struct{ value, unit, want string }{
 		{"500", "suffix: tokens", "500 tokens"},
@@ -132,6 +154,30 @@ func TestUnitsAreShownAsInGrafana(t *testing.T) {
 		if got := p.eval(`import("/page/units.js").then(u => u.format(` + row.value + `, "` + row.unit + `"))`); got != row.want {
 			t.Errorf("%s of %q: %q, want %q", row.value, row.unit, got, row.want)
 		}
+	}
+	// Values go into queries as they are, whatever they hold.
+	const filled = `import("/page/variables.js").then(({ Variables }) => new Variables(
+		[{ type: "query", name: "x", current: { value: ["a\"b", "c.d|e\\f", "g"] } }], () => 0).fill('up{a=~"$x",b!~"${x}"}', 1, 1))`
+	if got, want := p.eval(filled), `up{a=~"(a\"b|c\\.d\\|e\\\\f|g)",b!~"(a\"b|c\\.d\\|e\\\\f|g)"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := p.eval(filled + `.then(q => fetch("/api/v1/query?query=" + encodeURIComponent(q))).then(r => r.status)`); got != "200" {
+		t.Errorf("Prometheus says %s", got)
+	}
+
+	// What comes from elsewhere is text.
+	const evil = `<img src=x onerror="window.taken=1">`
+	p.do(p.Eval(`import("/page/traces.js").then(({ drawTraces }) => {
+		const into = document.body.appendChild(document.createElement("div"));
+		into.id = "evil";
+		const text = '`+evil+`';
+		drawTraces(into, [{ id: text, start: new Date().toISOString(), duration: 1, spans: [{ id: "1", name: text, kind: text, error: text, offset: 0, duration: 1,
+			attributes: { [text]: text, "server.address": text, "plimsoll.outcome": text }, events: [{ name: text, offset: 0, attributes: { [text]: text } }] }] }]);
+		into.querySelector("details").open = true;
+	})`, nil))
+	p.until(`document.querySelectorAll("#evil .waterfall li").length >= 4`)
+	if got := p.eval(`document.querySelectorAll("#evil img").length + " " + window.taken + " " + document.querySelector("#evil").textContent.includes('` + evil + `')`); got != "0 undefined true" {
+		t.Errorf("a trace's name: %s", got)
 	}
 	p.quiet()
 }

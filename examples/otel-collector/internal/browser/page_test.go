@@ -196,17 +196,26 @@ func (p *page) fits(width float64) {
 	}
 }
 
-func TestThePageIsUsedByPointerAndByKeyboard(t *testing.T) {
+// In real time: the page follows, and shows no second that is not settled.
+func TestThePageFollowsByItself(t *testing.T) {
 	p := open(t)
+	p.until(`Number(document.documentElement.dataset.drawn) * 1000 > Date.now() - 60_000`)
+	drawn := p.number(`document.documentElement.dataset.drawn`)
+	p.until(fmt.Sprintf(`Number(document.documentElement.dataset.drawn) > %v + 2`, drawn))
+	p.sameNumbers()
+	p.quiet()
+}
+
+func TestThePageIsUsedByPointerAndByKeyboard(t *testing.T) {
+	p := openStill(t, 3*time.Minute)
 	const tokens = `document.querySelector('.panel[data-title="Tokens and capacity"]')`
+	p.until(tokens + `.querySelector(".u-over")`)
 	x := p.number(tokens + `.querySelector(".u-over").getBoundingClientRect().left + 300`)
 	y := p.number(tokens + `.querySelector(".u-over").getBoundingClientRect().top + 40`)
 	p.do(p.Hover(x, y))
 	p.until(`!` + tokens + `.querySelector(".tip").hidden && ` + tokens + `.querySelector(".tip").textContent.includes("capacity500 tokens")`)
 	// Every panel's cursor is at the same second.
-	if got := p.eval(`[...document.querySelectorAll(".panel.timeseries")].filter(n => n.style.getPropertyValue("--w") === "24" && n.querySelector(".u-cursor-x")).map(n => new DOMMatrix(getComputedStyle(n.querySelector(".u-cursor-x")).transform).e).filter((v, i, all) => all.indexOf(v) === i).length`); got != "1" {
-		t.Errorf("the cursors stand at %s places", got)
-	}
+	p.until(`[...document.querySelectorAll(".panel.timeseries")].filter(n => n.style.getPropertyValue("--w") === "24" && n.querySelector(".u-cursor-x")).map(n => new DOMMatrix(getComputedStyle(n.querySelector(".u-cursor-x")).transform).e).filter((v, i, all) => all.indexOf(v) === i).length === 1`)
 	p.do(p.Hover(5, 5))
 
 	p.do(p.Eval(tokens+`.querySelector(".plot").focus()`, nil))

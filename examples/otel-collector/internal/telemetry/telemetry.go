@@ -53,6 +53,8 @@ type Providers struct {
 	tracer *sdktrace.TracerProvider
 	meter  *sdkmetric.MeterProvider
 	split  *split
+
+	endpoint string
 }
 
 // New connects to nobody yet: exporters do that when they have something.
@@ -60,7 +62,7 @@ func New(ctx context.Context, cfg Config) (*Providers, error) {
 	res := resource.NewSchemaless(
 		attribute.String("service.name", Service),
 		attribute.String("service.instance.id", Instance))
-	p := &Providers{split: &split{}}
+	p := &Providers{split: &split{}, endpoint: cfg.Endpoint}
 	spans, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpoint(cfg.Endpoint), otlptracegrpc.WithInsecure())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: spans to %s: %w", cfg.Endpoint, err)
@@ -120,7 +122,10 @@ func (p *Providers) Live() { p.split.alive.Store(true) }
 func (p *Providers) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return errors.Join(p.tracer.Shutdown(ctx), p.meter.Shutdown(ctx))
+	if err := errors.Join(p.tracer.Shutdown(ctx), p.meter.Shutdown(ctx)); err != nil {
+		return fmt.Errorf("telemetry: the last could not be sent to %s: %w", p.endpoint, err)
+	}
+	return nil
 }
 
 // split is an exporter with a way for the history and one for what comes

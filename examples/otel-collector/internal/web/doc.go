@@ -6,8 +6,10 @@
 // loads nothing from elsewhere. Whoever can reach the server can make trouble,
 // so it listens on loopback alone ([Listen]), answers only requests whose Host
 // is its own address or localhost, so that no foreign name can be pointed at
-// it, and takes controls by POST with an Origin of its own. Pages may run and
-// fetch what comes from here and nothing else (Content-Security-Policy).
+// it, and takes controls by POST with an Origin of its own. Other sites' pages
+// may link here and no more (Sec-Fetch-Site), requests are at most 16 KiB long,
+// and pages may run and fetch what comes from here and nothing else
+// (Content-Security-Policy). While the past is made, controls get 409.
 //
 //	GET  /d/{uid}                 the page with that dashboard
 //	GET  /api/dashboards          the dashboards' UIDs and titles
