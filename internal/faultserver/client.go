@@ -77,9 +77,10 @@ func (s *Server) dial(ctx context.Context, network, addr string) (net.Conn, erro
 }
 
 // Sockets counts sockets at the client's end, from before the dial to after the
-// close: the figure that a connection limit bounds, exact at every instant.
+// close: the figure that a connection limit bounds, exact at every instant. It
+// also tells the server of each close, before the close returns (see Stats).
 type Sockets struct {
-	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	s *Server
 
 	mu                    sync.Mutex
 	opened, open, maxOpen int // guarded by mu
@@ -93,7 +94,7 @@ func (k *Sockets) DialContext(ctx context.Context, network, addr string) (net.Co
 	k.open++
 	k.maxOpen = max(k.maxOpen, k.open)
 	k.mu.Unlock()
-	nc, err := k.dial(ctx, network, addr)
+	nc, err := k.s.dial(ctx, network, addr)
 	if err != nil {
 		k.gone()
 		return nil, err
@@ -101,7 +102,12 @@ func (k *Sockets) DialContext(ctx context.Context, network, addr string) (net.Co
 	k.mu.Lock()
 	k.opened++
 	k.mu.Unlock()
-	return &countedConn{Conn: nc, gone: k.gone}, nil
+	return &countedConn{Conn: nc, gone: func() {
+		if nc.RemoteAddr().String() == k.s.Addr() {
+			k.s.clientClosed(nc.LocalAddr().String())
+		}
+		k.gone()
+	}}, nil
 }
 
 func (k *Sockets) gone() {

@@ -11,34 +11,36 @@ import (
 // fields below Server.mu's mark are guarded by the server's mutex, so that
 // counts over all connections are exact.
 type conn struct {
-	s    *Server
-	n    int // 1 is the first connection
-	sock socket
-	wire *wire
-	tls  *tls.Conn // nil without TLS
-	app  net.Conn  // tls or wire: what HTTP is spoken on
+	s      *Server
+	n      int // 1 is the first connection
+	sock   socket
+	wire   *wire
+	remote string    // the client's address
+	tls    *tls.Conn // nil without TLS
+	app    net.Conn  // tls or wire: what HTTP is spoken on
 
 	done  chan struct{} // closed when the connection was ended or the peer has closed
 	ended chan struct{} // closed when the server has ended the connection
 
 	// guarded by Server.mu:
-	h2        *h2conn // nil on HTTP/1.1
-	proto     string  // "HTTP/1.1" or "HTTP/2.0" once served
-	open      bool    // counted in Server.open
-	shaken    bool    // the TLS handshake has succeeded
-	ready     bool    // requests can come
-	busy      int     // requests that are not over; on HTTP/1.1 0 or 1, from the first byte on
-	finishing int     // those of busy whose last byte is being written
-	taken     bool    // a handler has hijacked it
-	hole      bool    // black-holed
-	killed    bool    // ended by the server
-	how       How     // valid if killed
-	over      bool    // done is closed
-	requests  int
-	pings     int
-	goAway    bool // the client sent GOAWAY
-	handshake error
-	settings  Settings
+	h2         *h2conn // nil on HTTP/1.1
+	proto      string  // "HTTP/1.1" or "HTTP/2.0" once served
+	open       bool    // counted in Server.open
+	clientGone bool    // the client's end has closed, as its Sockets said
+	shaken     bool    // the TLS handshake has succeeded
+	ready      bool    // requests can come
+	busy       int     // requests that are not over; on HTTP/1.1 0 or 1, from the first byte on
+	finishing  int     // those of busy whose last byte is being written
+	taken      bool    // a handler has hijacked it
+	hole       bool    // black-holed
+	killed     bool    // ended by the server
+	how        How     // valid if killed
+	over       bool    // done is closed
+	requests   int
+	pings      int
+	goAway     bool // the client sent GOAWAY
+	handshake  error
+	settings   Settings
 }
 
 // idle reports whether the connection is parked. The caller holds Server.mu.

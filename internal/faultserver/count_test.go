@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestOpenConnectionsAreNeverOvercounted(t *testing.T) {
@@ -30,6 +31,47 @@ func TestOpenConnectionsAreNeverOvercounted(t *testing.T) {
 		if k := s.Sockets(); k.MaxOpen() != 1 || k.Open() != 0 || k.Opened() != 300 {
 			t.Errorf("in memory %v: the client's sockets: most %d, open %d, opened %d", mem, k.MaxOpen(), k.Open(), k.Opened())
 		}
+	}
+}
+
+// The client's FIN waits behind bytes that the server does not take, here for
+// ever.
+func TestAConnectionIsClosedWhenItsClientHasClosedThoughFinIsHeldBack(t *testing.T) {
+	s := Start(t, Config{})
+	s.NextConn(Do(BlackHole{}))
+	c, err := s.DialContext(waiting(t), "tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitOpen(waiting(t), 1); err != nil {
+		t.Fatal(err)
+	}
+	if s.BlackHole(); !s.Conns()[0].BlackHole {
+		t.Fatal("the server still reads")
+	}
+	for piece := make([]byte, 1<<20); ; {
+		c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+		if n, _ := c.Write(piece); n == 0 {
+			break
+		}
+	}
+	if st := s.Stats(); st.Open != 1 {
+		t.Errorf("before the close: %+v", st)
+	}
+	c.Close()
+	if st := s.Stats(); st.Open != 0 || st.MaxOpen != 1 {
+		t.Errorf("after the close: %+v", st)
+	}
+	c, err = s.DialContext(waiting(t), "tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := s.WaitOpened(waiting(t), 2); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.Open != 1 || st.MaxOpen != 1 {
+		t.Errorf("beside the next one: %+v", st)
 	}
 }
 

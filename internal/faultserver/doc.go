@@ -84,14 +84,14 @@
 //
 // # Counts
 //
-// [Stats] counts connections at the server: on Linux and in memory it asks the
-// socket whether the client has closed, so that a connection that was closed
-// before another was dialled is never counted beside it. On other systems the
-// server learns of a close when it reads it. [Sockets] counts at the client's
-// end, exact at every instant on every system. A client that closes with more
-// bytes under way than the server's socket holds (a black hole, an upload that
-// nobody reads) is still open for the server, because its FIN waits behind
-// them.
+// [Stats] counts connections at the server, from their acceptance to the moment
+// at which the client closes its end. A client that dials through [Sockets] (the
+// default) tells the server of that moment, so that a connection that was closed
+// before another was dialled is never counted beside it. FIN alone says it too
+// late for that: it waits behind bytes that the server has no room for, and
+// behind the pacing of some congestion controls. For other clients the server
+// looks for FIN, on Linux and in memory at every count, on other systems when it
+// reads it. [Sockets] counts at the client's end, exact at every instant.
 //
 // # Time
 //

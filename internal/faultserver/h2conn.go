@@ -24,6 +24,7 @@ type h2conn struct {
 	wmu  sync.Mutex     // held while a frame is written
 	henc *hpack.Encoder // writes into hbuf; guarded by wmu
 	hbuf bytes.Buffer   // guarded by wmu
+	torn bool           // half a frame was written: whatever came next would be taken for its rest; guarded by wmu
 
 	race *How // how to end at the next request; nil: not armed; guarded by Server.mu
 
@@ -196,6 +197,9 @@ func (h *h2conn) sendSettings(s Settings) error {
 func (h *h2conn) write(f func() error) error {
 	h.wmu.Lock()
 	defer h.wmu.Unlock()
+	if h.torn {
+		return nil
+	}
 	return f()
 }
 

@@ -121,6 +121,7 @@ func (x *h2exchange) rawBlock(status string, header http.Header, n int, partly b
 				n = len(text) / 2
 			}
 			text = text[:n]
+			h.torn = true
 		}
 		_, err = io.WriteString(h.c.app, text)
 		return err

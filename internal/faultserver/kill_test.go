@@ -1,6 +1,7 @@
 package faultserver
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -156,6 +157,25 @@ func TestARaceKillsWhenTheNextRequestArrives(t *testing.T) {
 		c.expectEnd(how)
 		if st := s.Stats(); st.Raced != 1 || st.Requests != 1 {
 			t.Errorf("after the race: %+v, want Raced 1 and one request, the parking one", st)
+		}
+	})
+}
+
+// Over TLS a client that closes writes an alert first.
+func TestAClientThatClosesAnArmedConnectionIsNoRequest(t *testing.T) {
+	forEachHow(t, func(t *testing.T, config Config, how How) {
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			config.ConfigureTLS = func(c *tls.Config) { c.MaxVersion = version }
+			s := Start(t, config)
+			c := park(t, s)
+			if n := s.RaceIdle(how); n != 1 {
+				t.Fatalf("%d connections were armed, want 1", n)
+			}
+			c.app.Close()
+			<-s.conns[0].done // its last byte has come
+			if st := s.Stats(); st.Raced != 0 {
+				t.Errorf("TLS %x: %+v", version, st)
+			}
 		}
 	})
 }

@@ -63,7 +63,8 @@ type Stats struct {
 	// the server ended by FIN counts until the client closes its side.
 	Open int
 	// MaxOpen is the largest Open there ever was. It never counts a connection
-	// that the client had closed before it dialled another. A connection that
+	// that the client had closed before it dialled another, if it dialled through
+	// Sockets. A connection that
 	// comes and goes before the server can accept it is not in it: for the
 	// client's side see Sockets.
 	MaxOpen   int
@@ -142,7 +143,7 @@ func (s *Server) info(c *conn) Conn {
 		Number: c.n, Proto: c.proto, Open: c.open, Idle: c.idle(), Requests: c.requests,
 		Killed: c.killed, How: c.how, BlackHole: c.hole, GoAway: c.goAway, Pings: c.pings,
 		Read: read, Written: written, Handshake: c.handshake,
-		LocalAddr: c.sock.LocalAddr().String(), RemoteAddr: c.sock.RemoteAddr().String(),
+		LocalAddr: c.sock.LocalAddr().String(), RemoteAddr: c.remote,
 	}
 }
 

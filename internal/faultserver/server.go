@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -63,6 +64,7 @@ type Server struct {
 	connQueue  []Script          // guarded by mu
 	transports []*http.Transport // whose idle connections Close closes; guarded by mu
 	misuse     []error           // guarded by mu
+	left       map[string]int    // clients' addresses that closed before they were accepted; guarded by mu
 }
 
 // New starts a server. The error names the field.
@@ -100,7 +102,7 @@ func New(config Config) (*Server, error) {
 		}
 		s.ln = ln
 	}
-	s.sockets = &Sockets{dial: s.dial}
+	s.sockets = &Sockets{s: s}
 	s.wg.Go(s.accept)
 	return s, nil
 }
@@ -123,7 +125,7 @@ func (s *Server) admit(sock socket) {
 		sock.Close()
 		return
 	}
-	c := &conn{s: s, n: len(s.conns) + 1, sock: sock, done: make(chan struct{}), ended: make(chan struct{}), settings: s.config.Settings}
+	c := &conn{s: s, n: len(s.conns) + 1, sock: sock, remote: sock.RemoteAddr().String(), done: make(chan struct{}), ended: make(chan struct{}), settings: s.config.Settings}
 	c.wire = newWire(c, sock)
 	c.app = c.wire
 	if s.tls != nil {
@@ -132,7 +134,13 @@ func (s *Server) admit(sock socket) {
 	}
 	s.conns = append(s.conns, c)
 	s.refresh()
-	if !sock.PeerClosed() {
+	if s.left[c.remote] > 0 {
+		if s.left[c.remote]--; s.left[c.remote] == 0 {
+			delete(s.left, c.remote)
+		}
+		c.clientGone = true
+	}
+	if !c.clientGone && !sock.PeerClosed() {
 		c.open = true
 		s.open++
 		s.maxOpen = max(s.maxOpen, s.open)
@@ -155,6 +163,27 @@ func (s *Server) refresh() {
 			c.uncount()
 		}
 	}
+}
+
+// clientClosed takes the connection from a client's address out of the open
+// ones: the client has closed its end. The kernel may hold its FIN back for many
+// milliseconds (a congestion control that paces, a send window that is used up),
+// while the client has long dialled another connection.
+func (s *Server) clientClosed(addr string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range slices.Backward(s.conns) {
+		if c.remote == addr && !c.clientGone {
+			c.clientGone = true
+			c.uncount()
+			s.changed.fire()
+			return
+		}
+	}
+	if s.left == nil {
+		s.left = make(map[string]int)
+	}
+	s.left[addr]++
 }
 
 func (s *Server) notify() {

@@ -72,7 +72,8 @@ type (
 
 	// HalfHeader sends the first Bytes bytes of what Header would send, or half
 	// of them if 0: on HTTP/1.1 of the text, on HTTP/2 of the HEADERS frame with
-	// its nine-byte frame header. Only Kill, Delay, Wait, Hang and BlackHole may
+	// its nine-byte frame header, after which nothing is written on the
+	// connection any more. Only Kill, Delay, Wait, Hang and BlackHole may
 	// follow. Request's script.
 	HalfHeader struct {
 		Header

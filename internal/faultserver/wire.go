@@ -134,7 +134,7 @@ func (w *wire) arrived(p []byte) {
 		return
 	}
 	w.nread += int64(len(p))
-	if w.race != nil {
+	if w.race != nil && !isAlert(p) {
 		how := *w.race
 		w.race = nil
 		w.mu.Unlock()
@@ -159,6 +159,14 @@ func (w *wire) arrived(p []byte) {
 		w.cond.Broadcast()
 	}
 	w.mu.Unlock()
+}
+
+// isAlert reports whether p is one TLS alert: what a client that closes a parked
+// connection sends is no request. In TLS 1.3 its record looks like data, of a
+// length that no request has.
+func isAlert(p []byte) bool {
+	const alert, data = 21, 23
+	return p[0] == alert || p[0] == data && len(p) == 5+2+1+16
 }
 
 // Read reads what the pump has brought.
