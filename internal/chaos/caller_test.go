@@ -79,11 +79,19 @@ func (s *state) run(p *party) {
 	}
 }
 
-// refused reports whether the breaker or a throttle refused the call.
-func (s *state) refused() bool {
+// refused returns how long the caller waits because the breaker or a throttle
+// refused its call; 0 if neither did.
+func (s *state) refused() time.Duration {
 	var rejected *breaker.RejectedError
 	var throttled *client.ThrottledError
-	return errors.As(s.err, &rejected) || errors.As(s.err, &throttled)
+	least, most := 3*s.w.unit, 10*s.w.unit
+	switch {
+	case errors.As(s.err, &rejected):
+		return min(max(rejected.RetryAfter, least), most)
+	case errors.As(s.err, &throttled) || s.fallback || errors.Is(s.err, errFallback):
+		return least
+	}
+	return 0
 }
 
 // context is the call's context; stop ends it.
@@ -192,7 +200,7 @@ func (s *state) consume(resp *http.Response, stop context.CancelCauseFunc) {
 		return
 	}
 	if owner, _, _ := strings.Cut(id, "/"); owner != s.id {
-		s.w.breach("call %d got the answer to %q, status %d", s.n, id, resp.StatusCode)
+		s.w.breach("call %d got the answer to %q, status %d: %s; %s", s.n, id, resp.StatusCode, s.story(), s.w.storyOf(owner))
 	}
 	var got []byte
 	switch s.read {
@@ -269,6 +277,14 @@ func (s *state) subscribe(c *client.Client, req *http.Request) {
 	if s.bodyErr == nil && stream.Reason() == events.StreamEnded && next != eventsOfStream(s)+1 {
 		s.w.breach("call %d: the stream ended in order after %d of %d events", s.n, next-1, eventsOfStream(s))
 	}
+}
+
+// storyOf is the story of the call with this id.
+func (w *world) storyOf(id string) string {
+	if n, err := strconv.Atoi(id); err == nil && n >= 0 && n < len(w.states) {
+		return fmt.Sprintf("call %d: %s", n, w.states[n].story())
+	}
+	return fmt.Sprintf("no call %q", id)
 }
 
 // story is what the servers did to the call, for a breach.

@@ -140,6 +140,6 @@ func (w *world) String() string {
 	if w.memory {
 		place = "memory"
 	}
-	return fmt.Sprintf("%s, %d calls, %d workers, %d%% faults, MaxConnsPerHost %d, MaxIdleConnsPerHost %d, budget %d, reloads %v, breaker %v",
-		place, w.calls, w.workers, w.faulty, w.maxConns, w.maxIdle, w.capacity, w.reloads, w.breaks)
+	return fmt.Sprintf("%s, %d calls, %d workers, %d%% faults, MaxConnsPerHost %d, MaxIdleConnsPerHost %d, budget %d, reloads %v, breaker %v, large bodies %v, unasked responses %v",
+		place, w.calls, w.workers, w.faulty, w.maxConns, w.maxIdle, w.capacity, w.reloads, w.breaks, w.large, w.unasked)
 }
