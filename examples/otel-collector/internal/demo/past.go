@@ -9,12 +9,26 @@ import (
 	"github.com/plimsoll-http/plimsoll/examples/otel-collector/internal/stage"
 )
 
-// What happened before the start: a short illness of orders, given as shares of
-// the past, long enough ago for the budget to be full again.
-const (
-	illFrom  = 0.28
-	illUntil = 0.45
-)
+// ills are what happened to orders before the start, from and until shares of
+// the past: long enough ago for the budget to be full and the alerts to be
+// quiet again.
+var ills = []struct {
+	from, until float64
+	trouble     stage.Trouble
+}{
+	{0.28, 0.45, stage.Unavailable},
+	{0.55, 0.65, stage.Kill},
+}
+
+// pastTrouble is what ailed orders after a share of the past.
+func pastTrouble(share float64) stage.Trouble {
+	for _, ill := range ills {
+		if share >= ill.from && share < ill.until {
+			return ill.trouble
+		}
+	}
+	return stage.Healthy
+}
 
 // Now is the time that the metrics are about: the one of the last step of
 // Backfill and Step, and the real one after Run has begun.
@@ -37,10 +51,7 @@ func (d *Demo) Backfill(ctx context.Context, begin, end time.Time, done func(tim
 	length := until().Sub(begin)
 	at := begin
 	for ; at.Before(until()); at = at.Add(Interval) {
-		trouble := stage.Healthy
-		if share := at.Sub(begin).Seconds() / length.Seconds(); share >= illFrom && share < illUntil {
-			trouble = stage.Unavailable
-		}
+		trouble := pastTrouble(at.Sub(begin).Seconds() / length.Seconds())
 		if d.Stage.Heals() && trouble != d.Stage.State().Trouble {
 			if err := d.Stage.Cause(trouble); err != nil {
 				return fmt.Errorf("demo: the past: %w", err)
