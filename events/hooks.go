@@ -5,30 +5,30 @@ import "context"
 // Hooks is a set of functions, one per event. Each may be nil. A *Hooks must
 // not change once it is in use.
 type Hooks struct {
-	CallStarted         func(context.Context, CallStarted) context.Context
-	CallDone            func(context.Context, CallDone)
-	AttemptStarted      func(context.Context, AttemptStarted) context.Context
-	AttemptDone         func(context.Context, AttemptDone)
-	RetryArmed          func(context.Context, RetryArmed)
-	RetrySkipped        func(context.Context, RetrySkipped)
-	BudgetReserved      func(context.Context, BudgetReserved)
-	BudgetSettled       func(context.Context, BudgetSettled)
-	BudgetReplenished   func(context.Context, BudgetReplenished)
-	ThrottleRecorded    func(context.Context, ThrottleRecorded)
-	ThrottleWaited      func(context.Context, ThrottleWaited)
-	ConnOpened          func(context.Context, ConnOpened)
-	ConnAcquired        func(context.Context, ConnAcquired)
-	ConnReleased        func(context.Context, ConnReleased)
-	ConnClosed          func(context.Context, ConnClosed)
-	ConnStale           func(context.Context, ConnStale)
-	ConnRecovered       func(context.Context, ConnRecovered)
-	BreakerChanged      func(context.Context, BreakerChanged)
-	BreakerRejected     func(context.Context, BreakerRejected)
-	BreakerProbe        func(context.Context, BreakerProbe)
-	BreakerStoreChanged func(context.Context, BreakerStoreChanged)
-	StreamOpened        func(context.Context, StreamOpened)
-	StreamClosed        func(context.Context, StreamClosed)
-	Reloaded            func(context.Context, Reloaded)
+	CallStarted         func(context.Context, CallStarted) context.Context    // before any wait; returns the call's context
+	CallDone            func(context.Context, CallDone)                       // once for each CallStarted
+	AttemptStarted      func(context.Context, AttemptStarted) context.Context // before a send; returns the attempt's context
+	AttemptDone         func(context.Context, AttemptDone)                    // at the headers, or the error
+	RetryArmed          func(context.Context, RetryArmed)                     // after the wait, before the next attempt
+	RetrySkipped        func(context.Context, RetrySkipped)                   // at most once per call
+	BudgetReserved      func(context.Context, BudgetReserved)                 // before the wait
+	BudgetSettled       func(context.Context, BudgetSettled)                  // once for each BudgetReserved
+	BudgetReplenished   func(context.Context, BudgetReplenished)              // after a call that needed no retry
+	ThrottleRecorded    func(context.Context, ThrottleRecorded)               // after an answer with Retry-After
+	ThrottleWaited      func(context.Context, ThrottleWaited)                 // before the first attempt
+	ConnOpened          func(context.Context, ConnOpened)                     // after dial and handshakes
+	ConnAcquired        func(context.Context, ConnAcquired)                   // at the begin of each use
+	ConnReleased        func(context.Context, ConnReleased)                   // at the end of each use
+	ConnClosed          func(context.Context, ConnClosed)                     // once per socket
+	ConnStale           func(context.Context, ConnStale)                      // before another connection is taken
+	ConnRecovered       func(context.Context, ConnRecovered)                  // once the request went through
+	BreakerChanged      func(context.Context, BreakerChanged)                 // after a transition
+	BreakerRejected     func(context.Context, BreakerRejected)                // after a refusal
+	BreakerProbe        func(context.Context, BreakerProbe)                   // when a lease is granted or given back
+	BreakerStoreChanged func(context.Context, BreakerStoreChanged)            // when a shared store is lost, or back
+	StreamOpened        func(context.Context, StreamOpened)                   // for each connection of a stream
+	StreamClosed        func(context.Context, StreamClosed)                   // once per stream
+	Reloaded            func(context.Context, Reloaded)                       // after a swap
 }
 
 type hooksKey struct{}
