@@ -59,7 +59,7 @@ func ReportOfError(err error) (Report, bool) {
 // attempt's error.
 type Error struct {
 	Report
-	Err error
+	Err error // of the last attempt; never nil
 }
 
 // Error gives the cause, the number of attempts, and why there were no more.
@@ -90,8 +90,8 @@ func (e *Error) Timeout() bool {
 // stay away until Until, and the wait did not fit the call's total retry time
 // or its context.
 type ThrottledError struct {
-	Key   string // the partition
-	Until time.Time
+	Key   string    // the partition
+	Until time.Time // when the server may be asked again
 }
 
 // Error names the partition and the time.
@@ -113,7 +113,9 @@ func (*attemptTimeoutError) Is(target error) bool { return target == context.Dea
 
 // BodyTooLargeError ends the read of a response body that is larger than
 // Config.MaxResponseBytes. The bytes before were delivered.
-type BodyTooLargeError struct{ Limit int64 }
+type BodyTooLargeError struct {
+	Limit int64 // in bytes, after decompression: Config.MaxResponseBytes
+}
 
 // Error gives the limit.
 func (e *BodyTooLargeError) Error() string {
@@ -122,7 +124,9 @@ func (e *BodyTooLargeError) Error() string {
 
 // BodyIdleError ends the read of a response body that was silent for longer
 // than Config.BodyIdleTimeout.
-type BodyIdleError struct{ Idle time.Duration }
+type BodyIdleError struct {
+	Idle time.Duration // the bound that was passed: Config.BodyIdleTimeout
+}
 
 // Error gives the silence.
 func (e *BodyIdleError) Error() string {

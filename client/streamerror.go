@@ -24,7 +24,7 @@ import (
 // the errors of package pool, and an [Error] where attempts were repeated or a
 // retry, or a reconnection, was refused.
 type StreamError struct {
-	Reason events.StreamReason
+	Reason events.StreamReason // one of events.StreamReasons
 	// Status is the status of the response that was refused, and 413 where the
 	// stream passed a cap on bytes; 0: none.
 	Status int

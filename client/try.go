@@ -13,9 +13,9 @@ import (
 // Response and Err is set. RetryIf must not change Request or Response and must
 // not read Response.Body itself: use PeekBody.
 type Try struct {
-	Request  *http.Request
-	Response *http.Response
-	Err      error
+	Request  *http.Request     // as the caller gave it
+	Response *http.Response    // of the attempt, its body unread; nil with Err
+	Err      error             // of the attempt; nil with Response
 	Class    events.ErrorClass // class of Err; "" with a Response
 	Attempt  int               // 1-based
 	BuiltIn  Verdict           // Retry or Stop: what happens without RetryIf
