@@ -4,7 +4,7 @@ package breaker
 // what the gate's rules can see of it. The zero value is empty.
 type Batch struct {
 	Successes int64 // counted ones
-	Failures  int64
+	Failures  int64 // each adds to streak and window
 	Lead      int64 // failures before the first success; all of them if Broken is false
 	Trail     int64 // failures after the last success; all of them if Broken is false
 	Longest   int64 // the longest run of failures between two successes

@@ -12,7 +12,7 @@ import (
 //
 // Stores keep and move gates; everybody else reads a [Snapshot].
 type Gate struct {
-	State State
+	State State               // Closed, Open or HalfOpen
 	Cause events.BreakerCause // why it last left Closed: streak or rate
 	// Generation rises with every change of State. It is the time of the
 	// change, or one more than before if that is later, so that it also rises
@@ -44,7 +44,7 @@ const (
 
 // Event is one input of [Transition].
 type Event struct {
-	Verb    Verb
+	Verb    Verb    // what is asked
 	Grant   Grant   // DoSettle, DoRenew; of DoMerge the generation
 	Outcome Outcome // DoSettle
 	Batch   Batch   // DoMerge
@@ -61,7 +61,7 @@ type Answer struct {
 	Grant  Grant // of an admission
 	// Change is what the event changed, if Changed.
 	Change  Change
-	Changed bool
+	Changed bool // whether the event changed the gate
 }
 
 // Transition is the whole breaker: what g becomes when e happens at now

@@ -48,13 +48,13 @@ type Observable interface {
 // Params are the rules of a gate, validated and complete. Durations are whole
 // milliseconds.
 type Params struct {
-	ConsecutiveFailures int // the streak that opens; 0: off
-	FailureRate         int // failures per million calls that open; 0: off
-	MinCalls            int // the samples that the rate needs, at least 1
-	BucketWidth         time.Duration
-	Cooldown            time.Duration
-	MaxCooldown         time.Duration
-	ProbeLease          time.Duration
+	ConsecutiveFailures int           // the streak that opens; 0: off
+	FailureRate         int           // failures per million calls that open; 0: off
+	MinCalls            int           // the samples that the rate needs, at least 1
+	BucketWidth         time.Duration // half of the window's length
+	Cooldown            time.Duration // of a first opening
+	MaxCooldown         time.Duration // bound of the doubled ones
+	ProbeLease          time.Duration // how long a probe keeps others away
 	// Timeout is how long a store may take for one operation; it bounds its own
 	// waits by it. 0: as long as the store sees fit.
 	Timeout time.Duration
@@ -72,15 +72,15 @@ type Grant struct {
 // [events.BreakerLease], where a probe lease was given back without a verdict
 // (by a settlement) or was taken over after it ran out (by an admission).
 type Change struct {
-	From, To   State
-	Cause      events.BreakerCause
-	Cooldown   time.Duration // of an opening; otherwise 0
-	RetryAfter time.Duration // what is left of it; otherwise 0
+	From, To   State               // the states before and after; both HalfOpen where only the lease moved
+	Cause      events.BreakerCause // what moved the gate
+	Cooldown   time.Duration       // of an opening; otherwise 0
+	RetryAfter time.Duration       // what is left of it; otherwise 0
 }
 
 // Snapshot is one gate at one moment.
 type Snapshot struct {
-	State      State
+	State      State         // at this moment: an open gate whose cooldown is over is still Open until somebody asks
 	Cooldown   time.Duration // of the current opening; 0 if Closed
 	Left       time.Duration // until a probe is due; 0 unless Open
 	Streak     int           // consecutive failures
