@@ -30,7 +30,7 @@ type TokenLevel struct {
 	Origin    string // scheme://host:port; "" where the partition has no single origin
 	Partition string // "" means the origin
 	Tokens    int    // from 0 to Capacity
-	Capacity  int
+	Capacity  int    // of a full partition
 }
 
 // ConnCount says what connections an origin has.
@@ -45,13 +45,13 @@ type ConnCount struct {
 type RequestCount struct {
 	Origin    string // scheme://host:port
 	Partition string // "" means the origin
-	Active    int
+	Active    int    // calls under way
 }
 
 // BreakerLevel is the state of one breaker key.
 type BreakerLevel struct {
-	Origin    string // scheme://host:port; "" where the key has no single origin
-	Partition string // the breaker's key; "" means the origin
-	State     events.BreakerState
-	Cooldown  time.Duration // of the current opening; 0 while closed
+	Origin    string              // scheme://host:port; "" where the key has no single origin
+	Partition string              // the breaker's key; "" means the origin
+	State     events.BreakerState // that the gate is in
+	Cooldown  time.Duration       // of the current opening; 0 while closed
 }

@@ -43,8 +43,8 @@ var breakerMetrics = []Metric{
 
 // Transition is one legal transition of a breaker.
 type Transition struct {
-	From, To events.BreakerState
-	Cause    events.BreakerCause
+	From, To events.BreakerState // states before and after
+	Cause    events.BreakerCause // what moves it
 }
 
 // Transitions returns the legal transitions of a breaker. A probe lease that ran

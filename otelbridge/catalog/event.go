@@ -27,14 +27,14 @@ func (f Form) String() string {
 // Event says what stands for one lifecycle event in traces and metrics.
 type Event struct {
 	Name string // of the type in package events
-	Form Form
+	Form Form   // how it shows in a trace
 	// Span is the name of the span or span event; "" for the span of an
 	// attempt, whose name is the request's.
 	Span       string
-	Attributes []Attribute
-	Metrics    []string // names, never empty
-	Meaning    string
-	Action     string // what to do when it becomes frequent
+	Attributes []Attribute // that the span or span event carries
+	Metrics    []string    // names, never empty
+	Meaning    string      // one sentence, for the documentation
+	Action     string      // what to do when it becomes frequent
 }
 
 // Events returns what stands for each lifecycle event, in the order of

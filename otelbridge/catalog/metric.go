@@ -64,32 +64,32 @@ func (t Type) String() string {
 
 // Attribute is one attribute of a metric, a span or a span event.
 type Attribute struct {
-	Key  string
-	Type Type
+	Key  string // as OpenTelemetry knows it; PrometheusLabel gives the label
+	Type Type   // of its values
 	// Values is the closed set of values, as text; nil for an open one,
 	// which only addresses, ports, names given in the configuration and
 	// response statuses have.
 	Values []string
 	// Optional says that the attribute is left out where it does not apply.
 	Optional    bool
-	Description string
+	Description string // one sentence, for the documentation
 }
 
 // Label is one attribute with one value of its closed set.
 type Label struct {
-	Key   string
-	Type  Type
+	Key   string // of the attribute
+	Type  Type   // of the attribute
 	Value string // true and false for a bool
 }
 
 // Metric is one metric.
 type Metric struct {
-	Name        string
-	Kind        Kind
+	Name        string // as OpenTelemetry knows it; PrometheusName gives the other
+	Kind        Kind   // of instrument
 	Float       bool   // values are float64, else int64
 	Unit        string // UCUM, as in OpenTelemetry: "s", "By", "{retry}"
-	Description string
-	Scope       Scope
+	Description string // one sentence, as the instrument carries it
+	Scope       Scope  // what a series belongs to
 	// Attributes are those beyond the scope's, in the order of the columns
 	// of Legal.
 	Attributes []Attribute

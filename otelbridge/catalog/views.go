@@ -5,11 +5,11 @@ import "slices"
 // View is a change to one metric that makes it cheaper. It is data: hand it to
 // the SDK as a metric view, see the example of package otelbridge.
 type View struct {
-	Metric string
+	Metric string // name of the metric that it changes
 	// Drop drops the metric. Otherwise Keep holds the keys of the attributes
 	// that stay; the values of series that become the same are added.
 	Drop bool
-	Keep []string
+	Keep []string // keys of attributes; nil where Drop is set
 }
 
 // Lean returns views for those who want few series. The alert rules of package
