@@ -22,22 +22,22 @@ func (s Severity) valid() bool { return s == Critical || s == Warning || s == In
 // Group is a group of rules that are evaluated one after the other, every
 // Options.ScrapeInterval.
 type Group struct {
-	Name       string
-	Recordings []Recording
-	Alerts     []Alert
+	Name       string      // unique in the set
+	Recordings []Recording // evaluated before the alerts
+	Alerts     []Alert     // in the order of their evaluation
 }
 
 // Recording is a recording rule. Name follows Prometheus's convention
 // level:metric:operation.
 type Recording struct {
-	Name string
-	Expr promql.Expr
+	Name string      // of the series that is recorded
+	Expr promql.Expr // over Set.Rules
 }
 
 // Alert is an alerting rule. Every field is required but For.
 type Alert struct {
-	Name     string
-	Severity Severity
+	Name     string   // in CamelCase, unique in the set
+	Severity Severity // the label severity, unless Options.Severities says otherwise
 	// Expr gives one series, and so one alert, per origin or partition that
 	// is in trouble, and none when all is well. Its value is $value.
 	Expr promql.Expr

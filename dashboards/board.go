@@ -14,13 +14,13 @@ type Board struct {
 	UID string
 	// Title and Description are what Grafana shows.
 	Title, Description string
-	Rows               []Row
+	Rows               []Row // from top to bottom
 }
 
 // Row is a titled row of panels, laid out from left to right.
 type Row struct {
-	Title  string
-	Panels []Panel
+	Title  string  // above the row's panels
+	Panels []Panel // at least one
 }
 
 // Kind is how a panel shows its queries.
@@ -49,11 +49,11 @@ func (k Kind) String() string {
 // Panel is one panel. Every field without a stated default is required:
 // [Set.Lint] says what is missing.
 type Panel struct {
-	Title       string
-	Description string // what it shows, and what to do about it
-	Kind        Kind
-	Unit        string // one of the units of this package, or a unit ID of Grafana
-	Queries     []Query
+	Title       string  // unique on its dashboard
+	Description string  // what it shows, and what to do about it
+	Kind        Kind    // how the queries are shown
+	Unit        string  // one of the units of this package, or a unit ID of Grafana
+	Queries     []Query // at least one
 	// Base is the color below the first step; zero: green.
 	Base Color
 	// Steps are the thresholds above Base, increasing.
@@ -76,21 +76,21 @@ type Panel struct {
 
 // Query is one query of a panel. Legend may use labels as {{label}}.
 type Query struct {
-	Expr   promql.Expr
-	Legend string
+	Expr   promql.Expr // over Set.Panels
+	Legend string      // how a series is called
 }
 
 // Step is a threshold: Color holds from From upwards.
 type Step struct {
-	From  float64
-	Color Color
+	From  float64 // the lowest value that has the color
+	Color Color   // of that value and those above
 }
 
 // Value gives a value of a StateTimeline a text and a color.
 type Value struct {
-	Value float64
-	Text  string
-	Color Color
+	Value float64 // as the query gives it
+	Text  string  // what is shown in its place
+	Color Color   // of its bar
 }
 
 // Color is one of Grafana's named colors.

@@ -10,8 +10,8 @@ import (
 // before writing them. A Set is not safe for use by several goroutines while
 // it is changed.
 type Set struct {
-	Boards  []Board
-	Groups  []Group
+	Boards  []Board // the dashboards
+	Groups  []Group // the rules
 	options Options // complete: no field is zero that has a default
 }
 
@@ -63,8 +63,8 @@ func (s *Set) Alert(name string) *Alert {
 
 // File is a rendered file. Its name is relative, with slashes.
 type File struct {
-	Name string
-	Data []byte
+	Name string // below the folder that is written to
+	Data []byte // the rendered bytes
 }
 
 // DashboardFiles returns the dashboards, a JSON file each, and the files with

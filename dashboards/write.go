@@ -91,7 +91,7 @@ func (s *Set) CheckRules(dir string) error {
 
 // DriftError says which files of a folder are not what would be written.
 type DriftError struct {
-	Dir     string
+	Dir     string   // the folder that was compared
 	Missing []string // names of files that are not there
 	Changed []string // names of files with other contents
 }
