@@ -50,19 +50,24 @@ func (p *Permit) probe(number int64, length time.Duration) {
 
 func (p *Permit) grant() Grant { return Grant{Generation: p.generation, Lease: int64(p.lease)} }
 
-// Success settles with [Success].
+// Success settles with [Success]: the operation went well. It ends the streak, adds
+// a sample, and closes the gate if this is the probe.
 func (p *Permit) Success() Result { return p.Settle(Success) }
 
-// SuccessUncounted settles with [SuccessUncounted].
+// SuccessUncounted settles with [SuccessUncounted]: as Success, without a sample
+// in the window, for operations that say little about the key.
 func (p *Permit) SuccessUncounted() Result { return p.Settle(SuccessUncounted) }
 
-// Failure settles with [Failure].
+// Failure settles with [Failure]: it adds to the streak and to the window, which
+// may open the gate, and reopens it if this is the probe.
 func (p *Permit) Failure() Result { return p.Settle(Failure) }
 
-// Backpressure settles with [Backpressure].
+// Backpressure settles with [Backpressure]: the key is alive and asks for less, as
+// with 429. It leaves no trace; a probe gives its lease back.
 func (p *Permit) Backpressure() Result { return p.Settle(Backpressure) }
 
-// Cancel settles with [Cancel].
+// Cancel settles with [Cancel]: nothing was learnt, since the caller gave up. It
+// leaves no trace; a probe gives its lease back.
 func (p *Permit) Cancel() Result { return p.Settle(Cancel) }
 
 // Settle says what became of the operation and returns what that made of the
