@@ -34,31 +34,31 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Do is http.Client.Do.
+// Do is http.Client.Do; the *url.Error that it may return shows no query.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	resp, err := c.Client.Do(req)
 	return resp, withoutQuery(err)
 }
 
-// Get is http.Client.Get.
+// Get is http.Client.Get; the *url.Error that it may return shows no query.
 func (c *Client) Get(url string) (*http.Response, error) {
 	resp, err := c.Client.Get(url)
 	return resp, withoutQuery(err)
 }
 
-// Head is http.Client.Head.
+// Head is http.Client.Head; the *url.Error that it may return shows no query.
 func (c *Client) Head(url string) (*http.Response, error) {
 	resp, err := c.Client.Head(url)
 	return resp, withoutQuery(err)
 }
 
-// Post is http.Client.Post.
+// Post is http.Client.Post; the *url.Error that it may return shows no query.
 func (c *Client) Post(url, contentType string, body io.Reader) (*http.Response, error) {
 	resp, err := c.Client.Post(url, contentType, body)
 	return resp, withoutQuery(err)
 }
 
-// PostForm is http.Client.PostForm.
+// PostForm is http.Client.PostForm; the *url.Error that it may return shows no query.
 func (c *Client) PostForm(url string, data url.Values) (*http.Response, error) {
 	resp, err := c.Client.PostForm(url, data)
 	return resp, withoutQuery(err)
