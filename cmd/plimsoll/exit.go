@@ -148,7 +148,7 @@ func hint(o *getOptions, status int, skipped events.SkipReason) string {
 	switch {
 	case status == exitCertificate && o.ca == "":
 		return "--cacert FILE trusts another authority; --insecure checks nothing"
-	case status == exitTimeout:
+	case status == exitTimeout && o.timeout > 0 && !o.stream:
 		return "--timeout is " + o.timeout.String()
 	case o.http2 && (status == exitTransfer || status == exitTLS):
 		return "--http2 speaks nothing else, and perhaps the server does not speak it: leave --http2 out"

@@ -62,6 +62,13 @@ func get(ctx context.Context, o *getOptions, u *url.URL, std streams) error {
 		return err
 	}
 	defer s.client.Close()
+	s.client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		err := o.redirect(req, via)
+		if err == nil {
+			s.timeline.response(req.Response)
+		}
+		return err
+	}
 	if o.insecure {
 		complain(std.err, "%s: --insecure: no certificate is checked; whoever is in between can read and change everything", s.screen.paint(yellow, "warning"))
 	}
@@ -129,12 +136,7 @@ func (o *getOptions) client(t *http.Transport, hooks *events.Hooks) (*client.Cli
 			return nil, err
 		}
 	}
-	c, err := client.New(config)
-	if err != nil {
-		return nil, err
-	}
-	c.CheckRedirect = o.redirect
-	return c, nil
+	return client.New(config)
 }
 
 // request makes the request that the flags describe.
@@ -165,7 +167,7 @@ func (s *session) count(do func() int) int {
 	took := time.Since(begin)
 	calls := s.recorder.take()
 	s.tally.add(calls, took, status != exitOK)
-	if s.tally.exit == exitOK {
+	if s.tally.exit == exitOK || status == exitInterrupted || status == exitTerminated {
 		s.tally.exit = status
 	}
 	s.timeline.attempts(calls)

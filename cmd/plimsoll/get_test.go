@@ -226,7 +226,21 @@ func TestVerboseShowsHeadersWithoutSecrets(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	inOrder(t, got.stderr, "CallStarted", "> PUT ", "> Accept: text/plain", "> Authorization: [redacted]", "> Cookie: [redacted]", "> Proxy-Authorization: [redacted]", "> Whatever: [redacted]", "> X-Api-Key: [redacted]",
-		"ConnOpened", "< HTTP/1.1 200 OK", "< Content-Type: text/plain", "< Etag: [redacted]", `< Server: a\tb`, "< Set-Cookie: [redacted]", "< X-Session-Token: [redacted]")
+		"ConnOpened", "< HTTP/1.1 302 Found", "< Location: /next?REDACTED", "< Set-Cookie: [redacted]", "> GET ", "> Authorization: [redacted]", "< HTTP/1.1 200 OK", "< Content-Type: text/plain", "< Etag: [redacted]", `< Server: a\tb`, "< Set-Cookie: [redacted]", "< X-Session-Token: [redacted]")
+}
+
+func TestAnInterruptCountsMoreThanAFailureBeforeIt(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s := faultserver.Start(t, faultserver.Config{Choose: func(r faultserver.Request) faultserver.Script {
+		if r.Seq == 1 {
+			return faultserver.Respond(404, "")
+		}
+		cancel(&interruptedError{os.Interrupt})
+		return faultserver.Do(faultserver.Hang{})
+	}})
+	if got := runIt(ctx, "get", "-n", "3", s.URL()); got.status != exitInterrupted || !strings.Contains(got.stderr, "2 requests, 2 failed") {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestSecretFieldsStayWithTheirOrigin(t *testing.T) {

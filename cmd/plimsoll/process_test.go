@@ -24,7 +24,7 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Env = append(os.Environ(), asMain+"=1", "NO_COLOR=", "COLUMNS=", "LC_ALL=C", "TERM=xterm")
+	cmd.Env = append(os.Environ(), asMain+"=1", "NO_COLOR=", "COLUMNS=", "LC_ALL=C", "TERM=xterm", "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
