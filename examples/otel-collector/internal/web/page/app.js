@@ -11,7 +11,8 @@ const by = (id) => document.getElementById(id);
 const ranges = [["1 min", 60], ["3 min", 180], ["10 min", 600], ["30 min", 1800]];
 const uid = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 
-let seconds = Number(new URLSearchParams(location.search).get("range")) || 180;
+const asked = Number(new URLSearchParams(location.search).get("range"));
+let seconds = asked >= 10 && asked <= 86400 ? asked : 180;
 let board, variables, state, timer;
 let turn = 0;
 
