@@ -154,6 +154,7 @@ func runMake(t *testing.T, page, target string) {
 		if err != nil || !strings.Contains(string(out), "500/500") || !strings.Contains(string(out), "Summary of orders") {
 			t.Errorf("%s: make demo: %v\n%s", page, err, out)
 		}
+		checkDemoLines(t, string(out))
 	case "test":
 		modules, err := filepath.Glob("*/*/go.mod")
 		if err != nil {
@@ -177,6 +178,34 @@ func runMake(t *testing.T, page, target string) {
 	default:
 		for _, call := range calls {
 			checkGoCall(t, page, call)
+		}
+	}
+}
+
+var demoLine = regexp.MustCompile(`^ *[0-9]+s ([a-z0-9 ]+?) +orders \[[#.]{10}\] [0-9]+/500 retries [0-9]+ skipped (0|[a-z]+:[0-9]+(,[a-z]+:[0-9]+)*) recoveries [0-9]+ escapes [0-9]+`)
+
+// checkDemoLines holds the lines of the README against those of the
+// demonstration: they have its form, and the phases that they name are played.
+func checkDemoLines(t *testing.T, out string) {
+	t.Helper()
+	played := map[string]bool{"healthy": true} // in the short play that is over before the first line
+	for line := range strings.Lines(out) {
+		if m := demoLine.FindStringSubmatch(line); m != nil {
+			played[m[1]] = true
+		}
+	}
+	for _, b := range blocks(markdown(t)["README.md"]) {
+		if b.language != "text" {
+			continue
+		}
+		for line := range strings.Lines(b.text) {
+			m := demoLine.FindStringSubmatch(line)
+			switch {
+			case m == nil:
+				t.Errorf("README.md: no line of the demonstration looks like %q", line)
+			case !played[m[1]]:
+				t.Errorf("README.md: the demonstration has no phase %q, only %v", m[1], played)
+			}
 		}
 	}
 }
