@@ -209,7 +209,9 @@ func TestThePageFollowsByItself(t *testing.T) {
 func TestThePageIsUsedByPointerAndByKeyboard(t *testing.T) {
 	p := openStill(t, 3*time.Minute)
 	const tokens = `document.querySelector('.panel[data-title="Tokens and capacity"]')`
-	p.until(tokens + `.querySelector(".u-over")`)
+	// All plots that will be drawn without scrolling are there: one that came
+	// after the pointer would have no cursor.
+	p.until(`document.documentElement.dataset.drawn && ![...document.querySelectorAll(".panel")].some(n => n.dataset.state === "waiting" && n.getBoundingClientRect().top < innerHeight + 200)`)
 	x := p.number(tokens + `.querySelector(".u-over").getBoundingClientRect().left + 300`)
 	y := p.number(tokens + `.querySelector(".u-over").getBoundingClientRect().top + 40`)
 	p.do(p.Hover(x, y))
