@@ -115,6 +115,11 @@ func (s *sending) release(how ending) {
 	how.last = true
 	cause := s.c.g.t.release(s.ctx, s.hooks(), s.c, how)
 	s.legacy.end()
+	if s.sent != nil && !how.reusable {
+		// The connection has ended. net/http may hang in the body's Read, or
+		// have given up before it looked at the request.
+		s.sent.Close()
+	}
 	if s.traced && how.reusable && !s.c.h2 && cause != events.ConnNoReuse {
 		if trace := httptrace.ContextClientTrace(s.ctx); trace.PutIdleConn != nil {
 			trace.PutIdleConn(putIdleError(cause))

@@ -58,9 +58,15 @@ func (b *requestBody) rewind() error {
 	return nil
 }
 
-// sent says that the request was answered: net/http closes the body, perhaps
-// later.
-func (b *requestBody) sent() { b.passed = true }
+// sent says that the request was answered, and returns the body, nil if there
+// is none: net/http closes it, perhaps later, unless the connection ends before.
+func (b *requestBody) sent() io.ReadCloser {
+	b.passed = true
+	if b.current == nil || b.current == http.NoBody {
+		return nil
+	}
+	return b.current
+}
 
 // close closes the current body if nobody has done so.
 func (b *requestBody) close() {

@@ -26,11 +26,12 @@ type sending struct {
 	stop   func() bool   // of the watch on ctx; false: it has closed the connection. nil: none
 	legacy *legacyCancel // nil: none
 
-	closes bool // the request or its response asked to end the connection
-	traced bool // the context holds a trace of the user
-	stream bool // the response's body is one half of a tunnel (CONNECT)
-
+	sent   io.ReadCloser         // the request's body, from the response on; nil: it has none
+	req    http.Request          // what is sent: a copy of the request
 	rc     io.ReadCloser         // the response's body as net/http made it
+	closes bool                  // the request or its response asked to end the connection
+	traced bool                  // the context holds a trace of the user
+	stream bool                  // the response's body is one half of a tunnel (CONNECT)
 	over   atomic.Bool           // the use of the connection has ended
 	closed atomic.Bool           // Close was called on the body
 	ended  atomic.Bool           // Read has returned an error
@@ -107,7 +108,8 @@ func (x *exchange) send() (*http.Response, error) {
 	if !c.h2 && x.ctx.Done() != nil {
 		s.stop = context.AfterFunc(x.ctx, s.abort)
 	}
-	req := x.req.WithContext(s)
+	req := &s.req
+	*req = *x.req.WithContext(s) // its copy stays on the stack
 	req.Body = x.body.next()
 	if x.cancel != nil {
 		s.legacy = relay(x.cancel)
@@ -128,7 +130,7 @@ func (x *exchange) answered(resp *http.Response) {
 	s, c := x.s, x.c
 	resp.Request = x.req
 	s.closes = resp.Close || wantsClose(x.req)
-	x.body.sent()
+	s.sent = x.body.sent()
 	if p := s.probe; p != nil && !s.traced && p.first.Swap(false) {
 		probes.Put(p)
 	}
