@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +28,24 @@ import (
 func mended(t *testing.T, what, remove string) {
 	t.Helper()
 	t.Errorf("net/http is mended: %s. In pool: %s", what, remove)
+}
+
+// What a canary says can go must be there: the names follow the code.
+func TestCanariesNameWhatThereIs(t *testing.T) {
+	text, err := os.ReadFile("canary_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`(\w+) \((\w+\.go)\)`).FindAllStringSubmatch(string(text), -1)
+	for _, n := range names {
+		code, err := os.ReadFile(n[2])
+		if err != nil || !regexp.MustCompile(`\b`+n[1]+`\b`).Match(code) {
+			t.Errorf("%s is not in %s (%v)", n[1], n[2], err)
+		}
+	}
+	if len(names) < 7 {
+		t.Errorf("only %d names", len(names))
+	}
 }
 
 // connOf dials a client connection of net/http, without the pool.
@@ -133,7 +153,7 @@ func TestNetHTTPStillTellsNobodyAboutGoAwayOnAnIdleConnection(t *testing.T) {
 		srv.GoAway(http2.ErrCodeNo)
 		synctest.Wait()
 		if calls.Load() != before || cc.Err() != nil || srv.Stats().Open == 0 {
-			mended(t, "GOAWAY on an idle HTTP/2 connection closes it or runs the state hook", "sentAway (conn.go) and its uses")
+			mended(t, "GOAWAY on an idle HTTP/2 connection closes it or runs the state hook", "leaving in vitality (conn.go) and its uses")
 		}
 		if n := cc.Available(); n != 0 {
 			t.Errorf("Available is %d after GOAWAY", n)
@@ -162,7 +182,7 @@ func TestNetHTTPStillLeavesRequestBodiesOpen(t *testing.T) {
 		}
 		synctest.Wait()
 		if invalid.n.Load() > 0 && dead.n.Load() > 0 {
-			mended(t, "ClientConn.RoundTrip closes the request's body on every path", "the closing of bodies in requestBody.close (requestbody.go)")
+			mended(t, "ClientConn.RoundTrip closes the request's body on every path", "the closing of bodies in close (requestbody.go)")
 		}
 	})
 }
@@ -195,7 +215,7 @@ func TestNetHTTPStillLeavesAContextBehindWhenAnHTTP1RoundTripFails(t *testing.T)
 			t.Fatal("the connection was alive")
 		}
 		if parent.children() == 0 {
-			mended(t, "a failed ClientConn.RoundTrip of HTTP/1 frees its context", "the watch on the context of each HTTP/1 send, which may be passed down (sending.go)")
+			mended(t, "a failed ClientConn.RoundTrip of HTTP/1 frees its context", "abort (sending.go) and the watch that calls it: the request's context may be passed down on HTTP/1 too")
 		}
 	})
 }
@@ -249,7 +269,7 @@ func TestNetHTTPStillGivesAReservationToWhoeverComesFirst(t *testing.T) {
 		}()
 		synctest.Wait()
 		if n := cc.InFlight(); n != 1 {
-			mended(t, "an HTTP/2 RoundTrip without a reservation leaves the reservations of others alone", "room (conn.go) may reserve instead of counting")
+			mended(t, "an HTTP/2 RoundTrip without a reservation leaves the reservations of others alone", "vitality (conn.go) may reserve instead of counting")
 		}
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
@@ -267,7 +287,7 @@ func TestNetHTTPStillOffersAClosedConnection(t *testing.T) {
 			t.Fatal("the connection is not closed")
 		}
 		if cc.Available() == 0 {
-			mended(t, "a closed HTTP/2 connection that was never used says that it is not available", "the look at Err before Available in dead and room (conn.go)")
+			mended(t, "a closed HTTP/2 connection that was never used says that it is not available", "the case of a connection that never served in vitality (conn.go)")
 		}
 	})
 }

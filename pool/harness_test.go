@@ -56,8 +56,8 @@ func (w *world) wantNothingLeft() {
 	if s.Open+s.Idle+s.Active+s.Dialing+s.Waiting+s.Requests != 0 || len(s.Origins) != 0 {
 		w.Errorf("the pool still holds %+v", s)
 	}
-	if n := w.srv.Sockets().Open(); n != 0 {
-		w.Errorf("%d sockets are still open", n)
+	if s, n := w.srv.Sockets().Open(), w.srv.Stats().Open; s != 0 || n != 0 {
+		w.Errorf("%d sockets are still open, %d at the server", s, n)
 	}
 	w.pool.mu.Lock()
 	defer w.pool.mu.Unlock()
