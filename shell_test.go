@@ -234,8 +234,8 @@ func checkGoCall(t *testing.T, page, call string) {
 // scratch is an empty folder outside the repository, in which the lines of one
 // page run one after the other.
 type scratch struct {
-	dir, program, root, bin string
-	upstream                *httptest.Server
+	dir, root, bin string
+	upstream       *httptest.Server
 }
 
 func newScratch(t *testing.T, page string) *scratch {
@@ -249,14 +249,17 @@ func newScratch(t *testing.T, page string) *scratch {
 		w.Header().Set("X-Seen", "yes")
 	}))
 	t.Cleanup(s.upstream.Close)
-	if !strings.Contains(page, "\ngo mod init ") { // the reader's module is there
-		s.run(t, "before the page", "go mod init example.com/reader")
-	}
 	for _, b := range blocks(page) {
-		if b.language == "go" && strings.HasPrefix(b.text, "package main\n") {
-			s.program = strings.ReplaceAll(b.text, "https://example.com", s.upstream.URL)
+		if b.language == "go" && strings.HasPrefix(b.text, "package main\n") { // the reader has pasted the first program
+			program := strings.ReplaceAll(b.text, "https://example.com", s.upstream.URL)
+			if err := os.WriteFile(filepath.Join(s.dir, "main.go"), []byte(program), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			break
 		}
+	}
+	if !strings.Contains(page, "\ngo mod init ") { // the reader's module is there
+		s.run(t, "before the page", "go mod init example.com/reader")
 	}
 	return s
 }
@@ -264,11 +267,6 @@ func newScratch(t *testing.T, page string) *scratch {
 // run runs one line as it stands, but for the address of the example server.
 func (s *scratch) run(t *testing.T, page, command string) {
 	t.Helper()
-	if command == "go run ." { // the reader has pasted the page's first program
-		if err := os.WriteFile(filepath.Join(s.dir, "main.go"), []byte(s.program), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if strings.HasPrefix(command, "plimsoll ") && !exists(filepath.Join(s.bin, "plimsoll")) {
 		build := exec.CommandContext(t.Context(), "go", "build", "-o", s.bin+string(filepath.Separator), "./cmd/plimsoll")
 		build.Env = append(os.Environ(), "GOWORK=off")
