@@ -73,6 +73,8 @@
 //   - IdleConnTimeout, MaxIdleConnsPerHost and MaxIdleConns hold for HTTP/2 too.
 //   - An HTTPS proxy is never spoken to in HTTP/2, which http.Transport offers
 //     to it by mistake.
+//   - The body of a request that is answered before it was read to its end is
+//     closed when its connection ends, even while a Read of it blocks.
 //   - The base is not changed; protocols registered with it
 //     ([http.Transport.RegisterProtocol]) are not used. Only http and https are
 //     known.
