@@ -41,10 +41,14 @@
 //   - No error text and no event shows a credential.
 //   - At the end no request, waiter, dial, socket or goroutine is left.
 //
+// A model that is blind passes everything. So a second test breaks each of these
+// promises on purpose and fails if that goes unnoticed; and after 50,000 calls
+// every fault and every kind of event must have come up.
+//
 // # How long
 //
-// Within go test ./... there is a round per kind, small. -seeds and -calls make
-// more of them, -seed takes one alone, -soak=10m goes on for that long (make
+// Within go test ./... a few small rounds run. -seeds and -calls make more of
+// them, -seed takes one alone, -soak=10m goes on for that long (make
 // soak) and prints figures, -long adds what takes minutes to the tests of memory.
 // 20 seeds of 5,000 calls take some eight minutes:
 //
