@@ -79,6 +79,7 @@ func TestAForcedFreshDialTakesTheSlotOfAConnectionThatBecomesFree(t *testing.T) 
 			}
 			x.unwind()
 			w.wantOK(behind)
+			synctest.Wait() // the server has taken what was dialled
 			if n := w.srv.Sockets().MaxOpen(); n != 1 {
 				t.Errorf("%v: %d sockets at once", p, n)
 			}
