@@ -36,7 +36,7 @@ func main() {
 	}{
 		{"events", events},
 		{"lead times", leadTimes},
-		{"benchmarks", poisonedPool},
+		{"benchmarks", comparison},
 	} {
 		lines, err := part.lines()
 		if err != nil {
@@ -90,17 +90,19 @@ func leadTimes() (string, error) {
 	return strings.TrimRight(table, "\n") + "\n", nil
 }
 
-// poisonedPool is the table of what callers see when parked connections have
-// died, from the comparison with peers.
-func poisonedPool() (string, error) {
+// comparison is the summary of the comparison with peers: what callers see when
+// parked connections have died, and what the targets came to.
+func comparison() (string, error) {
 	text, err := os.ReadFile("docs/benchmarks.md")
 	if err != nil {
 		return "", err
 	}
-	_, table, found := strings.Cut(string(text), "\nA poisoned pool: ")
-	table, _, closed := strings.Cut(table, "\n<!-- end of summary -->")
-	if !found || !closed {
-		return "", errors.New("docs/benchmarks.md has no table of the poisoned pool: run make bench")
+	head, summary, found := strings.Cut(string(text), "\n<!-- summary -->\n\n")
+	summary, _, closed := strings.Cut(summary, "\n<!-- end of summary -->")
+	targets, poisoned, both := strings.Cut(summary, "\nA poisoned pool: ")
+	if !found || !closed || !both {
+		return "", errors.New("docs/benchmarks.md has no summary: run make bench")
 	}
-	return "A poisoned pool: " + strings.TrimRight(table, "\n") + "\n", nil
+	machine := strings.TrimSpace(head[strings.LastIndex(strings.TrimRight(head, "\n"), "\n\n")+1:])
+	return machine + "\n\nA poisoned pool: " + strings.TrimRight(poisoned, "\n") + "\n\n" + strings.TrimRight(targets, "\n") + "\n", nil
 }
