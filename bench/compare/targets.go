@@ -76,19 +76,9 @@ func withoutTelemetry(p plan) []target {
 	rh := roundTrips(1, &retryablehttp.RoundTripper{Client: retryable(bare)})
 	c := p.interleaved([]team{own, fs, rh, plainly})
 
-	// As clients: go-retryablehttp is one itself, the others are in an
-	// http.Client.
-	viaClient := func(e entry) team {
-		send := e.member(http.MethodGet, nil)
-		return team{func() { send() }}
-	}
-	d := p.interleaved([]team{
-		viaClient(plain(full, memoryURL)), viaClient(enterRetryable(bare, memoryURL)), viaClient(plain(bare, memoryURL)),
-	})
 	return []target{
 		{"no telemetry: allocations above the bare RoundTripper", "", 5, exactly(allocs(own) - allocs(plainly))},
-		{"no telemetry ÷ go-retryablehttp, as RoundTrippers", "×", 1.0, c.ratio(2, 3)},
-		{"no telemetry ÷ go-retryablehttp, as clients (above http.Client)", "×", 1.0, d.ratio(1, 2)},
+		{"no telemetry ÷ go-retryablehttp", "×", 1.0, c.ratio(2, 3)},
 		{"no telemetry ÷ failsafe-go", "×", 0.5, c.ratio(1, 3)},
 	}
 }
