@@ -31,15 +31,15 @@ var callBounds = []struct {
 	cfg           func(t *testing.T) client.Config
 	allocs, bytes uint64
 }{
-	{"retry and budget, no telemetry", off, 2, 992},
-	{"with a breaker", func(t *testing.T) client.Config { return withBreaker(t, off(t)) }, 4, 1056},
+	{"retry and budget, no telemetry", off, 1, 736},
+	{"with a breaker", func(t *testing.T) client.Config { return withBreaker(t, off(t)) }, 1, 736},
 	{"no-op providers", func(*testing.T) client.Config {
 		return client.Config{Telemetry: otelbridge.Config{
 			TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(), Propagator: propagation.TraceContext{},
 		}}
-	}, 4, 1408},
-	{"SDK, unsampled", func(*testing.T) client.Config { return withSDK(sdktrace.NeverSample()) }, 10, 1984},
-	{"SDK, sampled", func(*testing.T) client.Config { return withSDK(sdktrace.AlwaysSample()) }, 15, 4224},
+	}, 3, 1136},
+	{"SDK, unsampled", func(*testing.T) client.Config { return withSDK(sdktrace.NeverSample()) }, 9, 1696},
+	{"SDK, sampled", func(*testing.T) client.Config { return withSDK(sdktrace.AlwaysSample()) }, 14, 3936},
 }
 
 func off(*testing.T) client.Config { return client.Config{NoTelemetry: true} }
