@@ -49,6 +49,7 @@ type wire struct {
 	readCut   cut              // guarded by mu
 	writeCut  cut              // guarded by mu
 	race      *How             // how to end at the next byte; nil: not armed; guarded by mu
+	cutOff    bool             // a cut or the race was reached: what arrives later is dropped, even if another ends the connection; guarded by mu
 	blocked   bool             // a write waits for room; guarded by mu
 	noWaiting bool             // a write that has to wait fails instead; guarded by mu
 	nread     int64            // bytes taken from the socket, not those dropped after the end; guarded by mu
@@ -129,14 +130,14 @@ func (w *wire) waitForRoom() {
 // arrived takes bytes that were read from the socket.
 func (w *wire) arrived(p []byte) {
 	w.mu.Lock()
-	if w.mode != wireOpen {
+	if w.mode != wireOpen || w.cutOff {
 		w.mu.Unlock()
 		return
 	}
 	w.nread += int64(len(p))
 	if w.race != nil && !isAlert(p) {
 		how := *w.race
-		w.race = nil
+		w.race, w.cutOff = nil, true
 		w.mu.Unlock()
 		w.c.killRaced(how)
 		return
@@ -144,6 +145,7 @@ func (w *wire) arrived(p []byte) {
 	if w.readCut.left > 0 {
 		if w.readCut.left -= int64(len(p)); w.readCut.left <= 0 {
 			how := w.readCut.how
+			w.cutOff = true
 			w.mu.Unlock()
 			w.c.kill(how)
 			return
