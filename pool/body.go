@@ -78,11 +78,14 @@ func (b *responseBody) Close() error {
 
 // end ends the use of the connection after the first error of the body.
 func (s *sending) end(err error) {
-	if s.c.h2 {
+	spare := s.c.h2 && err == io.EOF && s.forgettable()
+	if s.c.h2 && !spare {
 		s.rc.Close() // at EOF it waits until the stream is forgotten
 	}
 	if err == io.EOF {
-		s.release(s.reuse())
+		how := s.reuse()
+		how.spare = spare
+		s.release(how)
 		return
 	}
 	cause := events.ConnError
@@ -91,6 +94,21 @@ func (s *sending) end(err error) {
 	}
 	// An HTTP/2 connection outlives its streams.
 	s.release(ending{reusable: s.c.h2, cause: s.cause(err, cause)})
+}
+
+// spareStreams is how many more streams an HTTP/2 connection must take for the
+// end of one not to be awaited.
+const spareStreams = 8
+
+// forgettable reports whether the pool need not wait, at the end of a response,
+// until net/http has forgotten the stream, which costs a switch of goroutines.
+// Until then the stream counts against the connection's limit, so that a
+// connection close to its limit would look full when it is not. With streams to
+// spare that many others must begin meanwhile for that to happen; when one of
+// them ends, the wait is made, and who queues is served. A request whose body
+// may still be on its way has to be ended.
+func (s *sending) forgettable() bool {
+	return (s.req.Body == nil || s.req.Body == http.NoBody) && s.c.cc.Available() >= spareStreams
 }
 
 // reuse judges the connection at the end of a response.

@@ -13,6 +13,7 @@ type ending struct {
 	cause    events.ConnCause // why not
 	last     bool             // the request is over
 	unused   bool             // nothing was tried on it: the use does not count
+	spare    bool             // it was just seen to take more requests
 }
 
 // release ends one use of c on the goroutine of the request with context ctx:
@@ -42,7 +43,10 @@ func (t *Transport) release(ctx context.Context, h hooks, c *conn, end ending) e
 		c.retire(events.ConnNoReuse)
 	default:
 		cause := c.expired(now)
-		v := c.vitality()
+		v := alive
+		if !end.spare {
+			v = c.vitality()
+		}
 		switch {
 		case !c.slot || v == dead:
 			c.retire(orPeer(end.cause))
