@@ -60,8 +60,6 @@ func targets(p plan, group string) []target {
 	return ts
 }
 
-const memoryURL = "http://api.example.com:8080/v1/orders/7?expand=lines"
-
 // fullClient is retry, budget and breaker without telemetry.
 func fullClient() *client.Transport {
 	return must(client.NewTransport(client.Config{Base: answering{&failures{}}, NoTelemetry: true, Breaker: newBreaker()}))
