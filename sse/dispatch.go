@@ -69,35 +69,33 @@ func (r *Reader) dispatch(ev *Event) (ok bool, _ *CapError) {
 	} else {
 		ev.ID = r.lastID
 	}
+	if r.wide {
+		more, err := r.measure(newType, newID)
+		if err != nil {
+			return false, err
+		}
+		size += more
+	}
 	if size > 0 {
 		var b strings.Builder
 		b.Grow(size)
 		r.data.writeTo(&b)
+		data := b.Len()
 		if newType {
 			r.typ.writeTo(&b)
 		}
+		typ := b.Len()
 		if newID {
 			r.id.writeTo(&b)
 		}
 		s := b.String()
-		ev.Data, s = s[:r.data.size], s[r.data.size:]
+		ev.Data = s[:data]
 		if newType {
-			ev.Type, s = s[:r.typ.size], s[r.typ.size:]
+			ev.Type = s[data:typ]
 		}
 		if newID {
-			ev.ID = s
+			ev.ID = s[typ:]
 		}
-		if r.wide {
-			if err := r.decode(ev); err != nil {
-				return false, err
-			}
-		}
-	}
-	if newID {
-		if size > pinBytes {
-			ev.ID = strings.Clone(ev.ID)
-		}
-		r.lastID = ev.ID
 	}
 
 	ok = r.hasData
@@ -105,6 +103,12 @@ func (r *Reader) dispatch(ev *Event) (ok bool, _ *CapError) {
 	r.data.reset(&r.spares)
 	r.typ.reset(&r.spares)
 	r.id.reset(&r.spares)
+	if newID {
+		if size > pinBytes && size > len(ev.ID) {
+			ev.ID = strings.Clone(ev.ID)
+		}
+		r.lastID = ev.ID
+	}
 	if !ok {
 		return false, nil
 	}
@@ -116,20 +120,28 @@ func (r *Reader) dispatch(ev *Event) (ok bool, _ *CapError) {
 	return true, nil
 }
 
-// decode replaces what is ill-formed in ev, unless that makes the event longer
-// than the event cap.
-func (r *Reader) decode(ev *Event) *CapError {
-	size := r.eventSize
-	for _, s := range []*string{&ev.Data, &ev.Type, &ev.ID} {
-		if utf8.ValidString(*s) {
-			continue
+// measure finds the values of the event that are ill-formed and gives by how
+// much decoding them makes the event longer, unless that is beyond the event
+// cap.
+func (r *Reader) measure(newType, newID bool) (more int, _ *CapError) {
+	check := func(t *text) {
+		if len(t.segs) == 0 && utf8.Valid(t.start()) {
+			return
 		}
-		n := decodedLen(*s)
-		size += int64(n - len(*s)) // never negative
-		if size > r.eventCap {
-			return r.capError(EventCap, r.eventCap)
-		}
-		*s = decode(*s, n)
+		var d decoder
+		t.pieces(&d)
+		t.ill = d.ill
+		more += d.n - t.size // never negative
 	}
-	return nil
+	check(r.data)
+	if newType {
+		check(r.typ)
+	}
+	if newID {
+		check(r.id)
+	}
+	if int64(more) > r.eventCap-r.eventSize {
+		return 0, r.capError(EventCap, r.eventCap)
+	}
+	return more, nil
 }

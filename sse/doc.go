@@ -55,8 +55,13 @@
 // unfinished event is at most the smaller of what was received and the event
 // cap, plus 64 KiB and the last event ID; above 16 MiB it is a thousandth more.
 // It grows in pieces and is never moved.
+//
 // When the event is complete, its text exists twice for a moment, here and in
-// the Event's strings, which from then on are the caller's.
+// the Event's strings, which from then on are the caller's: for an event as long
+// as the cap that is twice the cap, ill-formed text included. A string is one
+// piece of memory that cannot grow, and how long it gets is known at the blank
+// line alone; to have less, every event above 64 KiB would have to keep as much
+// as the cap allows. An event beyond a cap is never copied.
 //
 // # Goroutines, blocking, errors, panics
 //

@@ -53,6 +53,8 @@ func TestAServerCannotMakeTheReaderAllocateMoreThanTheCap(t *testing.T) {
 		{"a comment without end", &endless{start: ":", again: x}, nil, LineCap, 0},
 		{"a name without end", &endless{again: x}, nil, LineCap, 0},
 		{"ill-formed data without end", &endless{start: "data:", again: "\xFF\xE2\x82"}, nil, LineCap, 1 << 20},
+		{"data that U+FFFD makes one byte too long", &endless{start: "data:" + strings.Repeat("x", 1<<20-2) + "\xFF\n\n", again: x},
+			[]Option{WithEventBytes(1 << 20), WithLineBytes(-1)}, EventCap, 1 << 20},
 		{"data lines without end", &endless{again: "data:" + x + "\n"}, nil, EventCap, 16 << 20},
 		{"empty data lines without end", &endless{again: "data\r"}, []Option{WithEventBytes(1 << 19)}, EventCap, 1 << 19},
 		{"data lines without end under a small cap", &endless{again: "data:" + x + "\n"}, []Option{WithEventBytes(5000)}, EventCap, 5000},
@@ -118,6 +120,41 @@ func TestTheReaderHoldsAtMostTheEventCapWhileItReads(t *testing.T) {
 		t.Errorf("%d bytes are live between events, want at most 64 KiB", rest)
 	}
 	runtime.KeepAlive(r)
+}
+
+// All allocations for the largest legal events, so that none exists more than
+// twice, whatever the garbage collector does.
+func TestAnEventIsCopiedOnceWhenItIsHandedOver(t *testing.T) {
+	const limit = 1 << 20
+	for _, c := range []struct {
+		name, event string
+		ids         int64 // bytes of its id, which outlives it
+	}{
+		{"ASCII", "data:" + strings.Repeat("x", limit), 0},
+		{"UTF-8", "data:x" + strings.Repeat("\u65e5", limit/3), 0},
+		{"one ill-formed byte", "data:\xFF" + strings.Repeat("x", limit-3), 0},
+		{"ill-formed bytes alone", "data:x" + strings.Repeat("\xFF", limit/3), 0},
+		{"type, id and data", "event:" + strings.Repeat("t", limit/4) + "\nid:" + strings.Repeat("i", limit/4) + "\ndata:" + strings.Repeat("x", limit/2), limit / 4},
+		{"an id alone", "data:\nid:" + strings.Repeat("i", limit), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src := strings.NewReader(c.event + "\n\n")
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			ev, err := NewReader(src, WithEventBytes(limit), WithLineBytes(-1)).Next()
+			runtime.ReadMemStats(&after)
+			made := len(ev.Data) + len(ev.ID)
+			if ev.Type != DefaultType {
+				made += len(ev.Type)
+			}
+			if err != nil || made != limit {
+				t.Fatalf("%d bytes, error %v", made, err)
+			}
+			if got := int64(after.TotalAlloc - before.TotalAlloc); got > 2*limit+c.ids+64<<10 {
+				t.Errorf("%d bytes were allocated, want at most %d and 64 KiB", got, 2*limit+c.ids)
+			}
+		})
+	}
 }
 
 func TestAFinishedReaderHoldsNothing(t *testing.T) {

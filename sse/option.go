@@ -54,7 +54,7 @@ func WithTotalBytes(n, used int64) Option {
 // [Event.ID]; it is used as it is, except that ill-formed UTF-8 is replaced.
 func WithLastEventID(id string) Option {
 	if !utf8.ValidString(id) {
-		id = decode(id, decodedLen(id))
+		id = decode(id)
 	}
 	return func(r *Reader) { r.lastID = id }
 }

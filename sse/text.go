@@ -17,6 +17,7 @@ const (
 // that growing moves nothing and wastes at most one segment.
 type text struct {
 	size  int    // length of the whole value
+	ill   bool   // it is known to be ill-formed UTF-8
 	view  []byte // the whole value, in a buffer of others; nil if it is copied
 	limit int    // of first, in bytes
 	first []byte // at most limit long; full if there is a segment
@@ -97,7 +98,7 @@ func (t *text) copy(v []byte, sp *spares) {
 
 // reset empties t and gives its segments back, to sp as far as that has room.
 func (t *text) reset(sp *spares) {
-	t.size, t.view, t.first = 0, nil, t.first[:0]
+	t.size, t.ill, t.view, t.first = 0, false, nil, t.first[:0]
 	if t.rest > 0 {
 		t.drop(sp)
 	}
@@ -146,10 +147,23 @@ func (t *text) equal(s string) bool {
 	return true
 }
 
-// writeTo copies t to the end of b.
+// writeTo copies t, decoded if it is ill-formed, to the end of b.
 func (t *text) writeTo(b *strings.Builder) {
+	if t.ill {
+		t.pieces(&decoder{b: b})
+		return
+	}
 	b.Write(t.start())
 	for i := range t.segs {
 		b.Write(t.used(i))
 	}
+}
+
+// pieces gives t to d, to its end.
+func (t *text) pieces(d *decoder) {
+	d.write(t.start())
+	for i := range t.segs {
+		d.write(t.used(i))
+	}
+	d.end()
 }

@@ -6,69 +6,108 @@ import (
 	"unicode/utf8"
 )
 
-// decodedLen is the length of decode(s), without making it.
-func decodedLen(s string) int {
-	n := 0
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		if r == utf8.RuneError && size == 1 {
-			size = malformedLen(s)
-			n += len("\uFFFD")
-		} else {
-			n += size
-		}
-		s = s[size:]
-	}
-	return n
+const replacement = "\uFFFD"
+
+// A decoder decodes text that comes in pieces as the WHATWG Encoding standard's
+// UTF-8 decoder does: every maximal part of an ill-formed sequence becomes one
+// U+FFFD. (Ranging over a Go string gives one for each byte,
+// strings.ToValidUTF8 one for each run.)
+type decoder struct {
+	b    *strings.Builder // nil: it only counts
+	n    int              // bytes of the decoded text
+	ill  bool             // something was replaced
+	cut  [utf8.UTFMax]byte
+	held int // bytes of cut: the start of a sequence that may go on in the next piece
 }
 
-// decode decodes s as the WHATWG Encoding standard's UTF-8 decoder does: every
-// maximal part of an ill-formed sequence becomes one U+FFFD. (Ranging over a Go
-// string gives one for each byte, strings.ToValidUTF8 one for each run.)
-func decode(s string, length int) string {
-	var b strings.Builder
-	b.Grow(length)
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		if r == utf8.RuneError && size == 1 {
-			size = malformedLen(s)
-			b.WriteString("\uFFFD")
-		} else {
-			b.WriteString(s[:size])
+func (d *decoder) write(p []byte) {
+	for d.held > 0 && len(p) > 0 {
+		d.cut[d.held] = p[0]
+		switch seq := d.cut[:d.held+1]; {
+		case !utf8.FullRune(seq):
+			d.held++
+		case utf8.Valid(seq):
+			d.emit(seq)
+			d.held = 0
+		default: // p[0] is not part of it
+			d.replace()
+			continue
 		}
-		s = s[size:]
+		p = p[1:]
 	}
-	return b.String()
+	whole := len(p) - unfinished(p)
+	rest := p[whole:]
+	for p = p[:whole]; !utf8.Valid(p); {
+		good, ill := 0, 0
+		for ill == 0 {
+			if r, size := utf8.DecodeRune(p[good:]); r == utf8.RuneError && size == 1 {
+				ill = illLen(p[good:])
+			} else {
+				good += size
+			}
+		}
+		d.emit(p[:good])
+		d.replace()
+		p = p[good+ill:]
+	}
+	d.emit(p)
+	d.held += copy(d.cut[d.held:], rest)
 }
 
-// malformedLen is the length of the maximal part of the ill-formed sequence at
-// the start of s: the bytes that could begin a well-formed one, else one byte.
-// s must not be empty and must not start with a well-formed sequence.
-func malformedLen(s string) int {
-	lo, hi := byte(0x80), byte(0xBF) // range of the second byte
-	var more int                     // bytes after the first that can be part of it
-	switch c := s[0]; {
-	case c < 0xE0 || c > 0xF4:
-		return 1 // a two-byte lead byte stands alone, else it would be well-formed
-	case c == 0xE0:
-		more, lo = 1, 0xA0
-	case c == 0xED:
-		more, hi = 1, 0x9F
-	case c < 0xF0:
-		more = 1
-	case c == 0xF0:
-		more, lo = 2, 0x90
-	case c == 0xF4:
-		more, hi = 2, 0x8F
-	default:
-		more = 2
+// end says that no more comes.
+func (d *decoder) end() {
+	if d.held > 0 {
+		d.replace()
 	}
+}
+
+func (d *decoder) emit(p []byte) {
+	d.n += len(p)
+	if d.b != nil {
+		d.b.Write(p)
+	}
+}
+
+// replace puts U+FFFD for what is held, or for what is skipped.
+func (d *decoder) replace() {
+	d.held, d.ill = 0, true
+	d.n += len(replacement)
+	if d.b != nil {
+		d.b.WriteString(replacement)
+	}
+}
+
+// unfinished is how many bytes at the end of p begin a sequence that the bytes
+// behind p could complete.
+func unfinished(p []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
+		if tail := p[len(p)-n:]; utf8.RuneStart(tail[0]) {
+			if utf8.FullRune(tail) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// illLen is the length of the maximal part of the ill-formed sequence at the
+// start of p: the bytes that could begin a well-formed one, else one byte.
+func illLen(p []byte) int {
 	n := 1
-	for n <= more && n < len(s) && lo <= s[n] && s[n] <= hi {
+	for n < len(p) && !utf8.FullRune(p[:n+1]) {
 		n++
-		lo, hi = 0x80, 0xBF
 	}
 	return n
+}
+
+// decode decodes s.
+func decode(s string) string {
+	var b strings.Builder
+	d := decoder{b: &b}
+	d.write([]byte(s))
+	d.end()
+	return b.String()
 }
 
 // isASCII reports whether b needs no decoding.

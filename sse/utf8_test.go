@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -14,12 +15,27 @@ func TestDecodingReplacesExactlyWhatTheStandardReplaces(t *testing.T) {
 	visit = func(s []byte) {
 		in := string(s)
 		want := standardDecode(in)
-		n := decodedLen(in)
-		if got := decode(in, n); got != want || n != len(want) || !utf8.ValidString(got) {
-			t.Fatalf("% x is decoded to %+q of length %d, want %+q", in, got, n, want)
+		if got := decode(in); got != want {
+			t.Fatalf("% x is decoded to %+q, want %+q", in, got, want)
 		}
-		if n < len(in) {
+		if len(want) < len(in) {
 			t.Fatalf("% x became shorter", in)
+		}
+		for cuts := range 1 << max(len(s)-1, 0) { // bit i: behind byte i
+			var b strings.Builder
+			count, write := decoder{}, decoder{b: &b}
+			for lo, i := 0, 0; i < len(s); i++ {
+				if cuts>>i&1 == 1 || i == len(s)-1 {
+					count.write(s[lo : i+1])
+					write.write(s[lo : i+1])
+					lo = i + 1
+				}
+			}
+			count.end()
+			write.end()
+			if b.String() != want || write.n != len(want) || count.n != len(want) || count.ill == utf8.ValidString(in) {
+				t.Fatalf("% x with cuts %b is decoded to %+q of length %d (%v), want %+q", in, cuts, b.String(), count.n, count.ill, want)
+			}
 		}
 		if len(s) == 4 {
 			return
