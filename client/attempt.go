@@ -111,6 +111,7 @@ func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
 	if bounds.attempt > 0 || c.t.cfg.Breaker != nil {
 		a.conn.Watch = a
 	}
+	a.conn.RetryNonIdempotent = c.policy().RetryNonIdempotent
 	req := &a.req
 	*req = *c.req.WithContext(a) // its copy stays on the stack
 	req.Cancel = nil             //nolint:staticcheck // watchCancel turned it into the context's cancellation

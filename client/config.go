@@ -34,7 +34,8 @@ type Config struct {
 
 	// Pool holds the settings of the pool that an *http.Transport has no field
 	// for: Recoveries, MaxConnLifetime, MaxConnWait, PingInterval,
-	// AllowTruncated. Zero: their documented defaults. Its Base, Hooks and
+	// RetryNonIdempotent (in recovery alone; RetryPolicy's is for retries and
+	// recovery), AllowTruncated. Zero: their documented defaults. Its Base, Hooks and
 	// OnPanic must be zero, since the client sets them; anything else is an
 	// error. Not together with Base.
 	Pool pool.Config
@@ -133,7 +134,7 @@ type RetryPolicy struct {
 
 	// BaseDelay is the upper end of the first backoff; the n-th is drawn
 	// uniformly from [0, min(BaseDelay·2^(n−1), MaxDelay)] ("full jitter").
-	// 0: 25 ms. Negative: an error.
+	// 0: 25 ms, or MaxDelay if that is set and shorter. Negative: an error.
 	BaseDelay time.Duration
 
 	// MaxDelay caps a backoff. 0: 20 s, or BaseDelay if that is longer.
@@ -141,7 +142,8 @@ type RetryPolicy struct {
 	// it.
 	MaxDelay time.Duration
 
-	// RetryNonIdempotent treats every method as idempotent.
+	// RetryNonIdempotent treats every method as idempotent: in retries, and in
+	// the pool's recovery of dead connections. Zero: false.
 	RetryNonIdempotent bool
 
 	// Overrun says what happens when a wait does not fit the total retry time.

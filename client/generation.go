@@ -33,7 +33,6 @@ func newGeneration(number uint64, cfg *Config, template *http.Transport) (*gener
 	}
 	pc := cfg.Pool
 	pc.Base, pc.Hooks, pc.OnPanic = template, cfg.Hooks, cfg.OnPanic
-	pc.RetryNonIdempotent = pc.RetryNonIdempotent || cfg.Retry.RetryNonIdempotent
 	calls, err := pool.New(pc)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,9 @@ type Attempt struct {
 	Wait           time.Duration // queueing for a slot, over all acquisitions
 	Protocol       string        // "1.0", "1.1", "2"; of the response, or of the connection where there is none
 
-	Watch QueueWatcher // told of the queueing for a slot; nil: nobody
+	// What the caller sets, and RoundTrip leaves alone.
+	Watch              QueueWatcher // told of the queueing for a slot; nil: nobody
+	RetryNonIdempotent bool         // as in Config, for this request alone; either one suffices
 }
 
 // QueueWatcher learns when a request queues for a slot. An interface and no
@@ -39,5 +41,5 @@ func attemptFrom(ctx context.Context) *Attempt {
 	return a
 }
 
-// reset clears what a former RoundTrip left and keeps Watch.
-func (a *Attempt) reset() { *a = Attempt{Watch: a.Watch} }
+// reset clears what a former RoundTrip left and keeps what the caller set.
+func (a *Attempt) reset() { *a = Attempt{Watch: a.Watch, RetryNonIdempotent: a.RetryNonIdempotent} }

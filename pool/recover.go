@@ -40,6 +40,11 @@ func (f *fault) unprocessed() bool {
 	return f.unwritten || f.kinds&(refusedUnseen|kindUnusable) != 0
 }
 
+// anyMethod reports whether every method counts as idempotent.
+func (x *exchange) anyMethod() bool {
+	return x.t.cfg.RetryNonIdempotent || x.attempt != nil && x.attempt.RetryNonIdempotent
+}
+
 // fault judges the error of the send x.s.
 func (x *exchange) fault(err error) fault {
 	s := x.s
@@ -100,7 +105,7 @@ func (x *exchange) recover(err error) error {
 // mayResend decides whether the request goes out again.
 func (x *exchange) mayResend(f *fault) bool {
 	return f.stale() && x.t.recoveries() > 0 && Replayable(x.req) &&
-		(f.unprocessed() || Idempotent(x.req, x.t.cfg.RetryNonIdempotent))
+		(f.unprocessed() || Idempotent(x.req, x.anyMethod()))
 }
 
 // recoveries returns how many dead connections a request may meet.
