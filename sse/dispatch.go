@@ -79,14 +79,14 @@ func (r *Reader) dispatch(ev *Event) (ok bool, _ *CapError) {
 	if size > 0 {
 		var b strings.Builder
 		b.Grow(size)
-		r.data.writeTo(&b)
+		r.put(r.data, &b)
 		data := b.Len()
 		if newType {
-			r.typ.writeTo(&b)
+			r.put(r.typ, &b)
 		}
 		typ := b.Len()
 		if newID {
-			r.id.writeTo(&b)
+			r.put(r.id, &b)
 		}
 		s := b.String()
 		ev.Data = s[:data]
@@ -120,11 +120,21 @@ func (r *Reader) dispatch(ev *Event) (ok bool, _ *CapError) {
 	return true, nil
 }
 
+// put copies t to the end of b.
+func (r *Reader) put(t *text, b *strings.Builder) {
+	if r.wide {
+		t.decodeTo(b)
+	} else {
+		t.writeTo(b)
+	}
+}
+
 // measure finds the values of the event that are ill-formed and gives by how
 // much decoding them makes the event longer, unless that is beyond the event
 // cap.
 func (r *Reader) measure(newType, newID bool) (more int, _ *CapError) {
 	check := func(t *text) {
+		t.ill = false
 		if len(t.segs) == 0 && utf8.Valid(t.start()) {
 			return
 		}

@@ -17,12 +17,12 @@ const (
 // that growing moves nothing and wastes at most one segment.
 type text struct {
 	size  int    // length of the whole value
-	ill   bool   // it is known to be ill-formed UTF-8
 	view  []byte // the whole value, in a buffer of others; nil if it is copied
 	limit int    // of first, in bytes
 	first []byte // at most limit long; full if there is a segment
 	segs  []*segment
-	rest  int // bytes in the segments; all but the last one are full
+	rest  int  // bytes in the segments; all but the last one are full
+	ill   bool // decoding changes it; only decodeTo asks, after measure has set it
 }
 
 // A segment holds no pointer, so that it needs no header and no scanning.
@@ -98,7 +98,7 @@ func (t *text) copy(v []byte, sp *spares) {
 
 // reset empties t and gives its segments back, to sp as far as that has room.
 func (t *text) reset(sp *spares) {
-	t.size, t.ill, t.view, t.first = 0, false, nil, t.first[:0]
+	t.size, t.view, t.first = 0, nil, t.first[:0]
 	if t.rest > 0 {
 		t.drop(sp)
 	}
@@ -147,15 +147,20 @@ func (t *text) equal(s string) bool {
 	return true
 }
 
-// writeTo copies t, decoded if it is ill-formed, to the end of b.
+// writeTo copies t to the end of b.
 func (t *text) writeTo(b *strings.Builder) {
-	if t.ill {
-		t.pieces(&decoder{b: b})
-		return
-	}
 	b.Write(t.start())
 	for i := range t.segs {
 		b.Write(t.used(i))
+	}
+}
+
+// decodeTo is writeTo, but decodes t if it is ill-formed.
+func (t *text) decodeTo(b *strings.Builder) {
+	if t.ill {
+		t.pieces(&decoder{b: b})
+	} else {
+		t.writeTo(b)
 	}
 }
 
