@@ -57,8 +57,8 @@ func (s screen) bars(calls []*callRecord) string {
 		if c.rejected {
 			b.WriteString(s.fit("  breaker open: not sent") + "\n")
 		}
-		if c.skipped != "" {
-			b.WriteString(s.fit("  no retry: "+string(c.skipped)) + "\n")
+		if c.skipped.Reason != "" {
+			b.WriteString(s.fit("  no retry: "+string(c.skipped.Reason)) + "\n")
 		}
 	}
 	s.legend(&b, drawn)

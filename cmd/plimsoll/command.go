@@ -32,12 +32,13 @@ func commands() []command {
 	}
 }
 
+// names are the words that may stand for COMMAND.
 func names() []string {
 	var all []string
 	for _, c := range commands() {
 		all = append(all, c.name)
 	}
-	return all
+	return append(all, "help", "version")
 }
 
 // start parses args and runs the command.
@@ -52,9 +53,9 @@ func (c command) start(ctx context.Context, args []string, std streams) error {
 	case err != nil:
 		return err
 	case n < c.least:
-		return usagef("%d arguments given, %d needed: plimsoll %s %s", n, c.least, c.name, c.args)
+		return usagef("%s given, %d needed: plimsoll %s %s", quantity(n, "argument"), c.least, c.name, c.args)
 	case n > c.most:
-		return usagef("%d arguments given, at most %d taken: plimsoll %s %s", n, c.most, c.name, c.args)
+		return usagef("%s given, at most %d taken: plimsoll %s %s", quantity(n, "argument"), c.most, c.name, c.args)
 	}
 	return do(ctx, f.args, std)
 }

@@ -119,7 +119,7 @@ _plimsoll() {
 	[ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD-2]}
 	if [ "$COMP_CWORD" -eq 1 ]; then
 `)
-	fmt.Fprintf(&b, "\t\tCOMPREPLY=($(compgen -W $'%s' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]} in\n", strings.Join(append(names(), "help", "version"), `\n`))
+	fmt.Fprintf(&b, "\t\tCOMPREPLY=($(compgen -W $'%s' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]} in\n", strings.Join(names(), `\n`))
 	for _, c := range all {
 		fmt.Fprintf(&b, "\t%s)\n\t\tcase $prev in\n", c.name)
 		for _, kind := range []struct{ takes, do string }{

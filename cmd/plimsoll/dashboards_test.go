@@ -70,7 +70,7 @@ func TestBadOptionsOfDashboardsAndRulesLeaveNothing(t *testing.T) {
 			{[]string{"-out", parent + "/x", "-label", "no such=b"}, "no such"},
 			{[]string{"-out", parent + "/x", "-capacity", "-5"}, "-5"},
 			{[]string{"-out", parent + "/x", "-colour"}, "no flag --colour"},
-			{[]string{"-out", parent + "/x", "more"}, "1 arguments given, at most 0 taken"},
+			{[]string{"-out", parent + "/x", "more"}, "1 argument given, at most 0 taken"},
 			{[]string{"-out", filepath.Join(file, "below")}, "not a directory"},
 		} {
 			got := runIt(context.Background(), append([]string{name}, row.args...)...)

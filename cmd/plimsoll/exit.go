@@ -143,31 +143,6 @@ func uncertified(err error) bool {
 	return errors.As(err, &verification) || errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid)
 }
 
-// hint says what can be done about a failure, or "".
-func hint(o *getOptions, status int, skipped events.SkipReason) string {
-	switch {
-	case status == exitCertificate && o.ca == "":
-		return "--cacert FILE trusts another authority; --insecure checks nothing"
-	case status == exitTimeout && o.timeout > 0 && !o.stream:
-		return "--timeout is " + o.timeout.String()
-	case o.http2 && (status == exitTransfer || status == exitTLS):
-		return "--http2 speaks nothing else, and perhaps the server does not speak it: leave --http2 out"
-	}
-	switch skipped {
-	case events.SkipBucket:
-		return "the retry budget does not hold the cost of a retry; --budget N makes it larger"
-	case events.SkipDeadline:
-		return "the next wait does not fit into --timeout, two minutes of waits, or the minute that a Retry-After may ask for"
-	case events.SkipMethod:
-		return o.method + " may have had an effect; -H 'Idempotency-Key: UNIQUE' allows retries"
-	case events.SkipAttempts:
-		return "--retry N allows more retries"
-	case events.SkipBreaker:
-		return "the breaker opened; --breaker 0 is none"
-	}
-	return ""
-}
-
 func exitTable() string {
 	var b strings.Builder
 	b.WriteString("\nExit status:\n")

@@ -125,7 +125,7 @@ func (o *getOptions) client(t *http.Transport, hooks *events.Hooks) (*client.Cli
 		return nil, err
 	}
 	config := client.Config{
-		Name: "get", Transport: t, Timeout: o.timeout, Budget: tokens, Hooks: hooks, NoTelemetry: true,
+		Name: "get", Transport: t, Timeout: o.timeout, RetryAfterCeiling: longestAsked, MaxTotalRetryDuration: longestWaits, Budget: tokens, Hooks: hooks, NoTelemetry: true,
 		Retry: client.RetryPolicy{MaxRetries: o.retries}, Stream: client.StreamConfig{Resume: true},
 	}
 	if o.retries == 0 {
@@ -196,15 +196,12 @@ func (s *session) once() int {
 	var to output = s.out
 	if _, ok := to.(*download); ok && status != exitOK {
 		to = passing{io.Discard}
-		complain(s.std.err, "status %d: %s is left as it was; --fail=false writes the body all the same", resp.StatusCode, s.o.output)
 	}
 	if failure := s.copy(to, resp); failure != exitOK {
 		return failure
 	}
 	if status != exitOK {
-		if what := hint(s.o, status, report.Skipped); what != "" && !s.o.quiet {
-			complain(s.std.err, "%s", what)
-		}
+		s.refused(resp.StatusCode, report, status)
 		return status
 	}
 	if err := to.keep(); err != nil {
@@ -222,7 +219,11 @@ func (s *session) copy(to io.Writer, resp *http.Response) int {
 	case err == nil:
 		return exitOK
 	case body.err != nil:
-		return s.failed(fmt.Errorf("after %d bytes of the body: %w", n, body.err), exitOfError(s.ctx, body.err))
+		err := fmt.Errorf("after %s of the body: %w", quantity(n, "byte"), body.err)
+		if _, ok := to.(*download); ok {
+			err = fmt.Errorf("%w; %s was not written", err, s.o.output)
+		}
+		return s.failed(err, exitOfError(s.ctx, body.err))
 	case errors.Is(err, syscall.EPIPE): // the reader has had enough
 		return exitWrite
 	}
@@ -237,7 +238,7 @@ func (s *session) failed(err error, status int) int {
 	s.tally.err = printable(err.Error())
 	complain(s.std.err, "%s", s.tally.err)
 	report, _ := client.ReportOfError(err)
-	if what := hint(s.o, status, report.Skipped); what != "" && !s.o.quiet {
+	if what := hint(s.o, status, s.skipped(report)); what != "" && !s.o.quiet {
 		complain(s.std.err, "%s", what)
 	}
 	return status

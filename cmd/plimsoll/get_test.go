@@ -93,7 +93,7 @@ func TestExitStatuses(t *testing.T) {
 		{name: "half a body", script: []faultserver.Script{faultserver.KillInBody(8, faultserver.FIN)}, status: exitTransfer, says: "after 4 bytes of the body: unexpected EOF", stdout: string(faultserver.Pattern(4))},
 		{name: "redirect", script: []faultserver.Script{redirect}, status: exitOK, stdout: "ok", says: "/again?REDACTED"},
 		{name: "redirect shown", script: []faultserver.Script{redirect}, args: "--max-redirs 0", status: exitOK, says: "302 Found"},
-		{name: "redirects", script: []faultserver.Script{redirect, redirect}, args: "--max-redirs 1", status: exitRedirects, says: "stopped after 1 redirects"},
+		{name: "redirects", script: []faultserver.Script{redirect, redirect}, args: "--max-redirs 1", status: exitRedirects, says: "stopped after 1 redirect ("},
 		{name: "redirects, as many as there may be", script: slices.Repeat([]faultserver.Script{redirect}, 9), status: exitOK, stdout: "ok"},
 		{name: "redirects without end", script: slices.Repeat([]faultserver.Script{redirect}, 10), status: exitRedirects, says: "stopped after 9 redirects"},
 		{name: "nobody there", args: nobody, status: exitDial, says: "refused"},

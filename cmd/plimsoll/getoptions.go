@@ -83,7 +83,7 @@ func getFlags(f *flagSet) func(context.Context, []string, streams) error {
 	f.Var(number{&o.breaker, 0, 1000}, "breaker", "open a circuit breaker after `N` failures in a row; 0, as unless given, for no breaker")
 	f.Var(number{&o.redirects, 0, mostRedirects}, "max-redirs", "follow `N` redirects at most; 0 shows the redirect itself; 9 unless given, and not more")
 	f.Var(timeLimit{&o.timeout}, "timeout", "time limit of one request, retries and body included, as in `DURATION` 1m30s or in seconds; 0 for none; 30s unless given. A --stream is not bounded by it")
-	f.BoolVar(&o.fail, "fail", true, "take a status of 400 or above for a failure; --fail=false does not")
+	f.BoolVar(&o.fail, "fail", true, "take a status of 400 or above for a failure; on unless --fail=false is given")
 	f.BoolVar(&o.http1, "http1.1", false, "speak HTTP/1.1 only")
 	f.BoolVar(&o.http2, "http2", false, "speak HTTP/2 only, without TLS by prior knowledge")
 	f.BoolVar(&o.insecure, "insecure", false, "accept any certificate of the server: whoever is in between can read and change everything")
@@ -94,7 +94,7 @@ func getFlags(f *flagSet) func(context.Context, []string, streams) error {
 	f.BoolVar(&o.stream, "stream", false, "read the answer as Server-Sent Events and go on after a lost connection")
 	f.BoolVar(&o.verbose, "verbose", false, "show headers, secrets left out, and every event, those of connections included")
 	f.letter("v", "verbose")
-	f.BoolVar(&o.quiet, "silent", false, "show nothing but the body and errors")
+	f.BoolVar(&o.quiet, "silent", false, "show nothing but the body and errors, a status that is a failure among them")
 	f.letter("s", "silent")
 	f.BoolVar(&o.json, "json", false, "write events and summary to stdout as JSON, one object a line; see below")
 	f.Var(choice{&o.color, []string{"auto", "always", "never"}}, "color", "`WHEN` to use colours: auto (on a terminal, unless NO_COLOR is set or TERM is dumb), always, never")
@@ -124,7 +124,7 @@ func (o *getOptions) check() error {
 	case o.quiet && o.verbose:
 		return usagef("--silent and --verbose are given: leave one of them out")
 	case o.http1 && o.http2:
-		return usagef("--http1.1 and --http2 are given: leave one of them out for it alone, or both for what the server prefers")
+		return usagef("--http1.1 and --http2 exclude each other: give one, or neither to let the server choose")
 	case o.insecure && o.ca != "":
 		return usagef("--insecure is given and --cacert is %q: an authority means nothing where any certificate is accepted; leave one of them out", o.ca)
 	case (o.cert == "") != (o.key == ""):

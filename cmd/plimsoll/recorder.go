@@ -70,7 +70,7 @@ type callRecord struct {
 	method, url string
 	partition   string
 	steps       []step
-	skipped     events.SkipReason
+	skipped     events.RetrySkipped // its Reason is "" where none was
 	rejected    bool
 	outcome     events.Outcome
 	status      int
@@ -104,6 +104,16 @@ func (r *recorder) take() []*callRecord {
 		}
 	}
 	return calls
+}
+
+// skipped is the retry that the latest call wanted and did not make.
+func (r *recorder) skipped() events.RetrySkipped {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.calls) == 0 {
+		return events.RetrySkipped{}
+	}
+	return r.calls[len(r.calls)-1].skipped
 }
 
 // last returns the latest attempt, or nil.
@@ -182,7 +192,7 @@ func (r *recorder) hooks() *events.Hooks {
 			})
 		},
 		RetrySkipped: func(_ context.Context, e events.RetrySkipped) {
-			r.on(e.Meta, func(c *callRecord, _ time.Duration) { c.skipped = e.Reason })
+			r.on(e.Meta, func(c *callRecord, _ time.Duration) { c.skipped = e })
 		},
 		BreakerRejected: func(_ context.Context, e events.BreakerRejected) {
 			r.on(e.Meta, func(c *callRecord, _ time.Duration) { c.rejected = true })

@@ -18,7 +18,7 @@ const mostRedirects = 9
 type tooManyRedirectsError struct{ limit int }
 
 func (e *tooManyRedirectsError) Error() string {
-	return fmt.Sprintf("stopped after %d redirects (--max-redirs)", e.limit)
+	return fmt.Sprintf("stopped after %s (--max-redirs)", quantity(e.limit, "redirect"))
 }
 
 // redirect decides about a redirect, as http.Client.CheckRedirect. Beyond what

@@ -43,7 +43,7 @@ func TestBadFlagsAndURLsAreExplainedWithStatusTwo(t *testing.T) {
 		says string
 	}{
 		{"", "Usage: plimsoll COMMAND"},
-		{"fetch", `no command "fetch": use one of get`},
+		{"gett", `no command "gett": use one of get, demo, dashboards, rules, completion, help, version`},
 		{"http://a:s3cret@b.test/", "use plimsoll get URL"},
 		{"get", "0 arguments given, 1 needed"},
 		{"get http://a.test/ http://b.test/", "2 arguments given, at most 1 taken"},
@@ -68,7 +68,7 @@ func TestBadFlagsAndURLsAreExplainedWithStatusTwo(t *testing.T) {
 		{"get --cacert main.go http://a.test/", `--cacert is "main.go", a file without a certificate`},
 		{"get --cert main.go --key main.go http://a.test/", `--cert is "main.go"`},
 		{"get --insecure --cacert ca.pem http://a.test/", "--insecure is given and --cacert"},
-		{"get --http2 --http1.1 http://a.test/", "--http1.1 and --http2"},
+		{"get --http2 --http1.1 http://a.test/", "--http1.1 and --http2 exclude each other: give one, or neither to let the server choose"},
 		{"get --json -v http://a.test/", "leave --verbose out"},
 		{"get -s -v http://a.test/", "--silent and --verbose"},
 		{"get --json -o - http://a.test/", "both would write to stdout"},
@@ -94,7 +94,7 @@ func TestBadFlagsAndURLsAreExplainedWithStatusTwo(t *testing.T) {
 		{"get http://::1:8080/", "an IPv6 address stands in brackets"},
 		{"get http://a.test/\x7f", "malformed"},
 		{"demo --duration 1s", "--duration is 1s: use 5s to"},
-		{"demo now", "1 arguments given, at most 0 taken"},
+		{"demo now", "1 argument given, at most 0 taken"},
 		{"completion", "0 arguments given, 1 needed"},
 		{"completion tcsh", `the shell is "tcsh": use one of bash, zsh, fish`},
 	} {

@@ -39,7 +39,7 @@ func (t *tally) add(calls []*callRecord, took time.Duration, failed bool) {
 	t.skipped, t.status = "", 0
 	came := "error"
 	for _, c := range calls {
-		t.skipped, t.status = c.skipped, c.status
+		t.skipped, t.status = c.skipped.Reason, c.status
 		before := t.attempts
 		for _, st := range c.steps {
 			if a := st.attempt; a != nil {
@@ -76,7 +76,7 @@ func (t *tally) text(s screen) string {
 			if t.protocol != "" {
 				fmt.Fprintf(&b, "HTTP/%s  ", t.protocol)
 			}
-			fmt.Fprintf(&b, "%d bytes  ", t.bytes)
+			b.WriteString(quantity(t.bytes, "byte") + "  ")
 		}
 		fmt.Fprintf(&b, "%s  %s\n", brief(t.times[0]), t.counts())
 		return b.String()
@@ -92,8 +92,8 @@ func (t *tally) text(s screen) string {
 		fmt.Fprintf(&b, "%s (%d)", came, t.statuses[came])
 	}
 	sorted := slices.Sorted(slices.Values(t.times))
-	fmt.Fprintf(&b, "\nfastest %s, median %s, slowest %s; %d bytes, %s\n",
-		brief(sorted[0]), brief(sorted[len(sorted)/2]), brief(sorted[len(sorted)-1]), t.bytes, t.counts())
+	fmt.Fprintf(&b, "\nfastest %s, median %s, slowest %s; %s, %s\n",
+		brief(sorted[0]), brief(sorted[len(sorted)/2]), brief(sorted[len(sorted)-1]), quantity(t.bytes, "byte"), t.counts())
 	return b.String()
 }
 
