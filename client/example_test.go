@@ -25,15 +25,16 @@ func everySecondFails() *httptest.Server {
 }
 
 // A service that has an *http.Client takes plimsoll where that client is made:
-// its transport, timeout and jar go into the Config, and the field Client is an
-// *http.Client again, so that nothing else changes.
+// its transport, timeout and jar go into the Config, its redirect policy onto the
+// new client, and the field Client is an *http.Client again, so that nothing else
+// changes.
 func ExampleNew() {
 	upstream := everySecondFails()
 	defer upstream.Close()
 
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 20
-	own := &http.Client{Transport: transport, Timeout: 10 * time.Second} // as it was
+	own := &http.Client{Transport: transport, Timeout: 10 * time.Second, CheckRedirect: atMostThree} // as it was
 
 	c, err := client.New(client.Config{Name: "prices", Transport: own.Transport.(*http.Transport), Timeout: own.Timeout, Jar: own.Jar})
 	if err != nil {
@@ -41,6 +42,9 @@ func ExampleNew() {
 		return
 	}
 	defer c.Close()
+	if own.CheckRedirect != nil { // else client.CheckRedirect remains, which keeps credentials to their origin
+		c.CheckRedirect = own.CheckRedirect // replaces it, so call it from there
+	}
 	own = c.Client
 
 	resp, err := own.Get(upstream.URL)
@@ -51,6 +55,15 @@ func ExampleNew() {
 	defer resp.Body.Close()
 	fmt.Println(resp.Status)
 	// Output: 200 OK
+}
+
+// atMostThree is a redirect policy of the user's own. The call at its end is new:
+// so the client's rule for credentials goes on to hold.
+func atMostThree(req *http.Request, via []*http.Request) error {
+	if len(via) >= 3 {
+		return http.ErrUseLastResponse
+	}
+	return client.CheckRedirect(req, via)
 }
 
 // A configuration that makes no sense is an error that names the field.
