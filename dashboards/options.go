@@ -61,23 +61,30 @@ type Thresholds struct {
 	// DrainBelow is the share of its capacity, 0 to 1, below which a falling
 	// budget counts as draining; 0: 0.95. It keeps single retries silent.
 	DrainBelow float64
-	// DrainFast and DrainSlow are how soon the budget must be forecast to be
-	// empty, by its course over the last 12 scrapes and over the last half
-	// hour; 0: 15 min and 1 h.
-	DrainFast, DrainSlow time.Duration
+	// DrainFast is how soon the budget must be forecast to be empty by its
+	// course over the last 12 scrapes; 0: 15 min.
+	DrainFast time.Duration
+	// DrainSlow is how soon it must be forecast to be empty by its course over
+	// the last half hour; 0: 1 h.
+	DrainSlow time.Duration
 	// BudgetLow is the share of its capacity, 0 to 1, below which a budget
 	// is low; 0: 0.2.
 	BudgetLow float64
-	// EscapeShare and DeadlineShare are the shares of calls, 0 to 1, above
-	// which escapes and retries skipped for the deadline are reported;
-	// 0: 0.01.
-	EscapeShare, DeadlineShare float64
+	// EscapeShare is the share of calls, 0 to 1, above which escapes are
+	// reported; 0: 0.01.
+	EscapeShare float64
+	// DeadlineShare is the share of calls, 0 to 1, above which retries skipped
+	// for the deadline are reported; 0: 0.01.
+	DeadlineShare float64
 	// Openings is how many times a breaker must open from closed within half
 	// an hour to be flapping; 0: 3.
 	Openings int
-	// RecoveryRate and RecoveryShare make a storm of recovered connections:
-	// so many per second and such a share of the calls; 0: 0.5 and 0.1.
-	RecoveryRate, RecoveryShare float64
+	// RecoveryRate is how many connections must be recovered per second to
+	// make a storm, where RecoveryShare is passed as well; 0: 0.5.
+	RecoveryRate float64
+	// RecoveryShare is the share of the calls, 0 to 1, that recoveries must
+	// pass to make a storm, where RecoveryRate is passed as well; 0: 0.1.
+	RecoveryShare float64
 	// Throttles is how many Retry-After answers within 5 min are reported;
 	// 0: 2.
 	Throttles int
