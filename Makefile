@@ -72,6 +72,7 @@ generate-screenshot: ## take the README's picture of the live dashboards anew (n
 	@$(GO) run -C examples/otel-collector ./internal/screenshot -o "$(CURDIR)/docs/images/budget-dashboard.png"
 
 demo: ## a retry budget drains and recovers, in the terminal
+	@echo "building; half a minute the first time"
 	@$(GO) run ./cmd/plimsoll demo
 
 demo-web: ## the same with a collector and live dashboards in the browser
