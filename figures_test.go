@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-http/plimsoll/breaker"
 	"github.com/plimsoll-http/plimsoll/budget"
@@ -139,6 +140,91 @@ func TestTheWorkedExampleHolds(t *testing.T) {
 	c.Capacity = 2000
 	if _, retries := untilRefused(t, c, 1, calls, rand.New(rand.NewPCG(1, 1))); retries < 395 || retries > 400 {
 		t.Errorf("a dead upstream sees %d retries", retries)
+	}
+}
+
+// refusedWhileUnderWay plays a minute of calls that come at a steady rate, each
+// attempt of which is answered after latency and fails with probability p,
+// against a budget that is full at first. It returns how many retries were
+// refused.
+func refusedWhileUnderWay(t *testing.T, c budget.Config, p float64, rate int, latency time.Duration, r *rand.Rand) (refused int) {
+	t.Helper()
+	bucket, err := budget.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type attempt struct {
+		retry int
+		paid  *budget.Reservation
+	}
+	tokens := bucket.Partition("https://orders.example:443")
+	answered := map[int][]attempt{} // by millisecond
+	begun := 0
+	for now := range 60_000 {
+		for ; begun < rate*now/1000; begun++ {
+			answered[now+int(latency.Milliseconds())] = append(answered[now+int(latency.Milliseconds())], attempt{})
+		}
+		for _, a := range answered[now] {
+			fails := r.Float64() < p
+			switch {
+			case !fails && a.retry == 0:
+				tokens.Replenish()
+			case !fails:
+				a.paid.Settle(budget.Refund)
+			case a.retry > 0:
+				a.paid.Settle(budget.Partial)
+			}
+			if !fails || a.retry == retriesOfACall {
+				continue
+			}
+			paid, err := tokens.Reserve(budget.Transient)
+			if err != nil {
+				refused++
+				continue
+			}
+			at := now + int(latency.Milliseconds()) + r.IntN(25<<a.retry+1)
+			answered[at] = append(answered[at], attempt{a.retry + 1, paid})
+		}
+		delete(answered, now)
+	}
+	return refused
+}
+
+// Traffic that is fast or slow has so many retries under way, when failures set
+// in, that the default refuses some; what the page allows for them is enough.
+func TestTheRoomForRetriesUnderWayIsWhatThePageSays(t *testing.T) {
+	page, err := os.ReadFile("docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []string{"(10 · p − (1 − p)) tokens", "as much again", "Below 9 %", "1.75 tokens", "need twice 700, `Capacity = 1400`"} {
+		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), says) {
+			t.Errorf("the page does not say %q any more: mend this test with it", says)
+		}
+	}
+	d := budget.Default()
+	atOnset := func(p float64) float64 { return float64(d.Cost)*p - float64(d.Replenish)*(1-p) }
+	if atOnset(0.09) > 0 || atOnset(0.092) < 0 || atOnset(0.25) != 1.75 {
+		t.Errorf("%v tokens at 9 %%, %v at 25 %%", atOnset(0.09), atOnset(0.25))
+	}
+	for _, traffic := range []struct {
+		rate    int
+		latency time.Duration
+	}{{1000, 200 * time.Millisecond}, {400, 500 * time.Millisecond}, {400, time.Second}, {300, time.Second}, {100, 2 * time.Second}} {
+		seconds := (traffic.latency + 12*time.Millisecond).Seconds() // the first wait is 12 ms on average
+		enough := d
+		enough.Capacity = int(2 * float64(traffic.rate) * seconds * atOnset(0.25))
+		const runs = 20
+		before, after := 0, 0
+		for seed := range uint64(runs) {
+			before += refusedWhileUnderWay(t, d, 0.25, traffic.rate, traffic.latency, rand.New(rand.NewPCG(seed, 13)))
+			after += refusedWhileUnderWay(t, enough, 0.25, traffic.rate, traffic.latency, rand.New(rand.NewPCG(seed, 13)))
+		}
+		t.Logf("%d/s, answers after %v: in %d minutes %d retries were refused with %d tokens, %d with %d", traffic.rate, traffic.latency, runs, before, d.Capacity, after, enough.Capacity)
+		if before < runs || after > runs/10 {
+			t.Errorf("%d/s, answers after %v: in %d minutes %d retries were refused with %d tokens, %d with %d",
+				traffic.rate, traffic.latency, runs, before, d.Capacity, after, enough.Capacity)
+		}
 	}
 }
 
