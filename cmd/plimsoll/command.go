@@ -23,13 +23,15 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{
+	all := []command{
 		{name: "get", args: "[flags] URL", least: 1, most: 1, about: "send one instrumented request and show its attempts", manual: getManual, flags: getFlags},
 		{name: "demo", args: "[flags]", about: "show a retry budget draining and refilling, live", flags: demoFlags},
-		{name: "dashboards", args: "-out DIR | -check DIR [flags]", about: "write the Grafana dashboards", flags: dashboardsFlags},
-		{name: "rules", args: "-out DIR | -check DIR [flags]", about: "write the Prometheus alert and recording rules", flags: rulesFlags},
-		{name: "completion", args: "bash|zsh|fish", least: 1, most: 1, about: "write the shell's completion of this command", manual: completionManual, words: shells(), flags: completionFlags},
 	}
+	all = append(all, artefactCommands()...)
+	return append(all, command{
+		name: "completion", args: "bash|zsh|fish", least: 1, most: 1, about: "write the shell's completion of this command",
+		manual: completionManual, words: shells(), flags: completionFlags,
+	})
 }
 
 // names are the words that may stand for COMMAND.

@@ -1,3 +1,5 @@
+//go:build !nodashboards
+
 package main
 
 import (
@@ -9,6 +11,14 @@ import (
 
 	"github.com/plimsoll-http/plimsoll/dashboards"
 )
+
+func artefactCommands() []command {
+	const args = "-out DIR | -check DIR [flags]"
+	return []command{
+		{name: "dashboards", args: args, about: "write the Grafana dashboards", flags: dashboardsFlags},
+		{name: "rules", args: args, about: "write the Prometheus alert and recording rules", flags: rulesFlags},
+	}
+}
 
 // artefacts is what the commands dashboards and rules have in common.
 type artefacts struct {
