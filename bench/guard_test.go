@@ -3,7 +3,9 @@ package bench
 import (
 	"fmt"
 	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +21,7 @@ import (
 	"github.com/plimsoll-http/plimsoll/bench/internal/wire"
 	"github.com/plimsoll-http/plimsoll/breaker"
 	"github.com/plimsoll-http/plimsoll/client"
+	"github.com/plimsoll-http/plimsoll/internal/faultserver/memconn"
 	"github.com/plimsoll-http/plimsoll/otelbridge"
 	"github.com/plimsoll-http/plimsoll/pool"
 )
@@ -167,6 +170,48 @@ func TestThePoolAllocatesNoMoreThanTransport(t *testing.T) {
 	// A response's body knows its connection: a few words.
 	if allocs > theirAllocs || bytes > theirBytes+128 {
 		t.Errorf("pool: %d allocations and %d bytes per call; http.Transport: %d and %d", allocs, bytes, theirAllocs, theirBytes)
+	}
+}
+
+// TestThePoolAllocatesNoMoreThanItsBoundsOverTLS compares both with a server of
+// net/http on connections in memory, whose part is the same for both.
+func TestThePoolAllocatesNoMoreThanItsBoundsOverTLS(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		h2    bool
+		bound int64 // beyond http.Transport's; ClientConn itself takes 4 on HTTP/2
+	}{{"TLS", false, 0}, {"HTTP/2", true, 4}} {
+		t.Run(row.name, func(t *testing.T) {
+			serve := func() *http.Transport {
+				ln := memconn.Listen()
+				srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					io.WriteString(w, "ok") //nolint:errcheck // it counts nothing
+				}))
+				srv.Config.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // it tells of connections that nobody needs any more
+				srv.Listener.Close()
+				srv.Listener, srv.EnableHTTP2 = ln, row.h2
+				srv.StartTLS()
+				t.Cleanup(srv.Close)
+				base := &http.Transport{
+					DialContext: ln.DialContext, ForceAttemptHTTP2: row.h2,
+					TLSClientConfig: srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone(),
+				}
+				t.Cleanup(base.CloseIdleConnections)
+				return base
+			}
+			const url = "https://example.com/"
+			p, err := pool.New(pool.Config{Base: serve()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			theirs, _ := perCall(t, serve(), url)
+			ours, _ := perCall(t, p, url)
+			t.Logf("pool %d allocations, http.Transport %d", ours, theirs)
+			if more := int64(ours) - int64(theirs); more > row.bound { //nolint:gosec // small
+				t.Errorf("pool: %d allocations per call, http.Transport: %d", ours, theirs)
+			}
+		})
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // poison is a server that parks connections and then answers no request on
@@ -84,6 +86,13 @@ func (p *poison) kill() {
 	}
 }
 
+// accepted is the number of connections that there ever were.
+func (p *poison) accepted() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns)
+}
+
 // What a contestant meets in each round.
 const (
 	poisonRounds = 20
@@ -96,6 +105,10 @@ type poisoned struct {
 	calls    int
 	errors   int
 	requests int64 // that the server saw on dead and living connections
+	conns    int   // that the server accepted for these calls
+	took     time.Duration
+	bytes    uint64 // all calls, the server's part included
+	allocs   uint64
 }
 
 // poisonedPool parks connections, lets them die, and then sends as many
@@ -115,14 +128,22 @@ func poisonedPool(protocol, method string) []poisoned {
 		for range poisonRounds {
 			srv.park(e)
 			srv.kill()
-			before, send := srv.requests.Load(), e.member(method, body)
+			requests, conns, send := srv.requests.Load(), srv.accepted(), e.member(method, body)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
 			for range parked {
 				r.calls++
 				if send() {
 					r.errors++
 				}
 			}
-			r.requests += srv.requests.Load() - before
+			r.took += time.Since(start)
+			runtime.ReadMemStats(&after)
+			r.bytes += after.TotalAlloc - before.TotalAlloc
+			r.allocs += after.Mallocs - before.Mallocs
+			r.requests += srv.requests.Load() - requests
+			r.conns += srv.accepted() - conns
 		}
 		out = append(out, r)
 		e.close()
