@@ -19,7 +19,7 @@ race := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 golangci := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 .NOTPARALLEL: # go uses all cores by itself
-.PHONY: help test test-tools test-root lint lint-root lint-tool generate generate-screenshot demo demo-web bench conformance soak shuffle vuln fuzz \
+.PHONY: help test test-tools test-root lint lint-root lint-tool generate generate-screenshot demo demo-web bench conformance soak memory shuffle vuln fuzz \
 	$(modules:%=test/%) $(modules:%=lint/%)
 
 help: ## list the targets
@@ -87,6 +87,9 @@ conformance: ## run Go's own net/http client tests over the pool
 
 soak: ## throw every fault at a client for SOAK (10m), and print figures
 	@$(GO) test $(race) -count=1 -timeout 0 -run '^TestSoak$$' -v ./internal/chaos -soak=$(SOAK)
+
+memory: ## make a million calls in memory and 200,000 over loopback, and see that they leave nothing behind
+	@$(GO) test -count=1 -timeout 0 -run 'LeaveNothingBehind$$' -v ./internal/chaos -long
 
 shuffle: ## run the root module's tests RUNS times in random order
 	@$(GO) test $(race) -count=$(RUNS) -shuffle=on -timeout 0 ./...
