@@ -22,7 +22,7 @@ func cells(ws []*world) []cell {
 	}
 	for _, w := range ws {
 		for _, percent := range []int{1, 30} {
-			for _, g := range []int{1, 2, 16, 64} {
+			for _, g := range []int{1, 16} {
 				cs = append(cs, cell{w, percent, g})
 			}
 		}
