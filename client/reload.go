@@ -17,9 +17,14 @@ import (
 // TLSMaterial is what [Client.Reload] swaps, PEM encoded. A nil part keeps the
 // current one.
 type TLSMaterial struct {
-	RootCAs []byte // certificates of the authorities that servers are verified against
-	Cert    []byte // client certificate, followed by its chain
-	Key     []byte // private key of Cert
+	// RootCAs are the certificates of the authorities that servers are verified
+	// against. Zero: the current ones.
+	RootCAs []byte
+	// Cert is the client's certificate, followed by its chain. Zero: the current
+	// one.
+	Cert []byte
+	// Key is the private key of Cert. Zero: the current one.
+	Key []byte
 }
 
 // material is the PEM that the last reload left.

@@ -40,6 +40,7 @@ var sections = []section{
 	{folder: "client", title: "Per call", funcs: []string{"WithRetry", "WithTotalRetryDuration", "WithRoute", "Buffered"}},
 	{folder: "client", title: "At run time", funcs: []string{"Transport.SetRetries", "Transport.Reload", "LoadTLSMaterial", "Transport.Shutdown", "Transport.Close", "Transport.DebugHandler"},
 		intro: "Methods of a Client as well."},
+	{folder: "client", name: "TLSMaterial", intro: "For `Reload`; `LoadTLSMaterial` reads it from files."},
 	{folder: "pool", name: "Config", intro: "`client.Config.Pool`, or the argument of `pool.New` where the pool is used alone."},
 	{folder: "budget", name: "Config", intro: "`client.Config.Budget` takes the bucket that `budget.New` makes of it."},
 	{folder: "breaker", name: "Config", intro: "`client.Config.Breaker` takes the breaker that `breaker.New` makes of it."},
