@@ -116,6 +116,11 @@ func (x *exchange) send() (*http.Response, error) {
 		req.Cancel = s.legacy.to //nolint:staticcheck // http.Client.Timeout sets it
 	}
 	x.before = c.written()
+	if !c.h2 {
+		// With a reservation RoundTrip need not ask whether there is room. If
+		// there is none, RoundTrip says why, or waits.
+		c.cc.Reserve()
+	}
 	resp, err := c.cc.RoundTrip(req)
 	if err != nil {
 		return nil, err
