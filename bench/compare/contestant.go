@@ -27,6 +27,13 @@ const retries = 4
 // error, or a status from 500 on.
 type sender func() bool
 
+// ground is what a contestant stands on.
+type ground struct {
+	base  http.RoundTripper // its own
+	url   string
+	scope *scope
+}
+
 // entry is a contestant in a world.
 type entry struct {
 	member func(method string, body func() io.Reader) sender // for one goroutine
@@ -38,15 +45,15 @@ type entry struct {
 type contestant struct {
 	name  string
 	wire  bool // needs an http.Transport below
-	enter func(base http.RoundTripper, url string) entry
+	enter func(ground) entry
 }
 
 func contestants() []contestant {
 	return []contestant{
-		{"base alone", false, plain},
+		{"base alone", false, func(g ground) entry { return plain(g.base, g) }},
 		{"plimsoll, pool alone", true, enterPool},
-		{"plimsoll, no telemetry", false, func(base http.RoundTripper, url string) entry {
-			return enterPlimsoll(base, url, client.Config{NoTelemetry: true, Breaker: newBreaker()}, nil)
+		{"plimsoll, no telemetry", false, func(g ground) entry {
+			return enterPlimsoll(g, client.Config{NoTelemetry: true, Breaker: newBreaker()}, nil)
 		}},
 		{"plimsoll, no-op providers", false, plimsollWith(noop)},
 		{"plimsoll, SDK unsampled", false, plimsollWith(func() providers { return sdk(false) })},
@@ -61,29 +68,32 @@ func contestants() []contestant {
 }
 
 // plain sends through an http.Client over rt.
-func plain(rt http.RoundTripper, url string) entry {
-	return through((&http.Client{Transport: rt}).Do, rt, url)
+func plain(rt http.RoundTripper, g ground) entry {
+	return through((&http.Client{Transport: rt}).Do, g)
 }
 
-// through sends with do. rt's idle connections are closed at the end.
-func through(do func(*http.Request) (*http.Response, error), rt http.RoundTripper, url string) entry {
+// through sends with do. The base's idle connections are closed at the end.
+func through(do func(*http.Request) (*http.Response, error), g ground) entry {
 	return entry{
 		member: func(method string, body func() io.Reader) sender {
+			var ctx context.Context
 			var fixed *http.Request
-			if body == nil {
-				fixed = request(method, url, nil)
-			}
+			g.scope.join(func(c context.Context) {
+				if ctx = c; body == nil {
+					fixed = request(method, g.url, nil).WithContext(ctx)
+				}
+			})
 			return func() bool {
 				req := fixed
 				if req == nil {
-					req = request(method, url, body())
+					req = request(method, g.url, body()).WithContext(ctx)
 				}
 				resp, err := do(req)
 				return failed(resp, err)
 			}
 		},
 		flush: func() {},
-		close: func() { closeIdle(rt) },
+		close: func() { closeIdle(g.base) },
 	}
 }
 
@@ -132,23 +142,23 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func enterPool(base http.RoundTripper, url string) entry {
-	p := must(pool.New(pool.Config{Base: base.(*http.Transport)}))
-	e := plain(p, url)
+func enterPool(g ground) entry {
+	p := must(pool.New(pool.Config{Base: g.base.(*http.Transport)}))
+	e := plain(p, g)
 	e.close = func() { p.Close() }
 	return e
 }
 
 // enterPlimsoll is a whole client: retry and budget, and what cfg says.
-func enterPlimsoll(base http.RoundTripper, url string, cfg client.Config, flush func()) entry {
+func enterPlimsoll(g ground, cfg client.Config, flush func()) entry {
 	cfg.Retry = client.RetryPolicy{MaxRetries: retries, BaseDelay: 1, MaxDelay: 1}
-	if t, ok := base.(*http.Transport); ok {
+	if t, ok := g.base.(*http.Transport); ok {
 		cfg.Transport = t
 	} else {
-		cfg.Base = base
+		cfg.Base = g.base
 	}
 	c := must(client.New(cfg))
-	e := through(c.Client.Do, base, url)
+	e := through(c.Client.Do, g)
 	if flush != nil {
 		e.flush = flush
 	}
@@ -156,10 +166,10 @@ func enterPlimsoll(base http.RoundTripper, url string, cfg client.Config, flush 
 	return e
 }
 
-func plimsollWith(to func() providers) func(http.RoundTripper, string) entry {
-	return func(base http.RoundTripper, url string) entry {
+func plimsollWith(to func() providers) func(ground) entry {
+	return func(g ground) entry {
 		p := to()
-		return enterPlimsoll(base, url, client.Config{Breaker: newBreaker(), Telemetry: p.bridge()}, p.flush)
+		return enterPlimsoll(g, client.Config{Breaker: newBreaker(), Telemetry: p.bridge()}, p.flush)
 	}
 }
 
@@ -172,18 +182,21 @@ func retryable(base http.RoundTripper) *retryablehttp.Client {
 	return c
 }
 
-func enterRetryable(base http.RoundTripper, url string) entry {
-	c := retryable(base)
-	e := through(nil, base, url)
+func enterRetryable(g ground) entry {
+	c := retryable(g.base)
+	e := through(nil, g)
 	e.member = func(method string, body func() io.Reader) sender {
+		var ctx context.Context
 		var fixed *retryablehttp.Request
-		if body == nil {
-			fixed = must(retryablehttp.FromRequest(request(method, url, nil)))
-		}
+		g.scope.join(func(c context.Context) {
+			if ctx = c; body == nil {
+				fixed = must(retryablehttp.FromRequest(request(method, g.url, nil).WithContext(ctx)))
+			}
+		})
 		return func() bool {
 			req := fixed
 			if req == nil {
-				req = must(retryablehttp.FromRequest(request(method, url, body())))
+				req = must(retryablehttp.FromRequest(request(method, g.url, body()).WithContext(ctx)))
 			}
 			resp, err := c.Do(req)
 			return failed(resp, err)
@@ -201,21 +214,21 @@ func failsafe(base http.RoundTripper) http.RoundTripper {
 	return failsafehttp.NewRoundTripper(base, retry, gate)
 }
 
-func enterFailsafe(base http.RoundTripper, url string) entry {
-	return through((&http.Client{Transport: failsafe(base)}).Do, base, url)
-}
+func enterFailsafe(g ground) entry { return plain(failsafe(g.base), g) }
 
-func enterResty(base http.RoundTripper, url string) entry {
-	c := resty.New().SetLogger(silent{}).SetTransport(base).SetRetryCount(retries).SetRetryWaitTime(1).SetRetryMaxWaitTime(1).
+func enterResty(g ground) entry {
+	c := resty.New().SetLogger(silent{}).SetTransport(g.base).SetRetryCount(retries).SetRetryWaitTime(1).SetRetryMaxWaitTime(1).
 		AddRetryCondition(func(r *resty.Response, err error) bool { return err != nil || r.StatusCode() >= 500 })
-	e := through(nil, base, url)
+	e := through(nil, g)
 	e.member = func(method string, body func() io.Reader) sender {
+		var ctx context.Context
+		g.scope.join(func(c context.Context) { ctx = c }) //nolint:fatcontext // a new one, in no other
 		return func() bool {
-			r := c.R().SetHeader("Accept", "application/json").SetHeader("Authorization", "Bearer 0123456789abcdef0123456789abcdef")
+			r := c.R().SetContext(ctx).SetHeader("Accept", "application/json").SetHeader("Authorization", "Bearer 0123456789abcdef0123456789abcdef")
 			if body != nil {
 				r.SetBody(body())
 			}
-			resp, err := r.Execute(method, url)
+			resp, err := r.Execute(method, g.url)
 			return err != nil || resp.StatusCode() >= http.StatusInternalServerError
 		}
 	}
@@ -229,26 +242,25 @@ func (silent) Errorf(string, ...any) {}
 func (silent) Warnf(string, ...any)  {}
 func (silent) Debugf(string, ...any) {}
 
-func enterHeimdall(base http.RoundTripper, url string) entry {
+func enterHeimdall(g ground) entry {
 	c := httpclient.NewClient(
-		httpclient.WithHTTPClient(&http.Client{Transport: base}),
+		httpclient.WithHTTPClient(&http.Client{Transport: g.base}),
 		httpclient.WithRetryCount(retries),
 		httpclient.WithRetrier(heimdall.NewRetrierFunc(func(int) time.Duration { return 0 })),
 	)
-	return through(c.Do, base, url)
+	return through(c.Do, g)
 }
 
-func enterOtel(base http.RoundTripper, url string) entry {
+func enterOtel(g ground) entry {
 	p := sdk(true)
-	e := through((&http.Client{Transport: otelhttp.NewTransport(base, p.otelhttp()...)}).Do, base, url)
+	e := plain(otelhttp.NewTransport(g.base, p.otelhttp()...), g)
 	e.flush = p.flush
 	return e
 }
 
-func enterOtelRetryable(base http.RoundTripper, url string) entry {
+func enterOtelRetryable(g ground) entry {
 	p := sdk(true)
-	rt := otelhttp.NewTransport(&retryablehttp.RoundTripper{Client: retryable(base)}, p.otelhttp()...)
-	e := through((&http.Client{Transport: rt}).Do, base, url)
+	e := plain(otelhttp.NewTransport(&retryablehttp.RoundTripper{Client: retryable(g.base)}, p.otelhttp()...), g)
 	e.flush = p.flush
 	return e
 }

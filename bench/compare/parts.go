@@ -132,6 +132,34 @@ func same(got, want int) {
 	}
 }
 
+// partResult is what a part and its peers cost.
+type partResult struct {
+	Title      string
+	Goroutines int
+	Names      []string
+	Times      []interval
+	Allocs     []float64
+}
+
+// concurrent reports whether several goroutines share what the part makes.
+func (pt part) concurrent() bool { return !strings.HasPrefix(pt.title, "SSE") }
+
+func (pt part) measure(p plan, goroutines int) (partResult, []series) {
+	result := partResult{Title: pt.title, Goroutines: goroutines}
+	var teams []team
+	for _, peer := range pt.peers {
+		o := peer.make()
+		result.Names = append(result.Names, peer.name)
+		result.Allocs = append(result.Allocs, allocs(team{o}))
+		teams = append(teams, sharedTeam(goroutines, o))
+	}
+	c := p.interleaved(teams)
+	for i := range teams {
+		result.Times = append(result.Times, c.time(i))
+	}
+	return result, c.series(benchmark("Part", "part", pt.title, "goroutines", goroutines), result.Names...)
+}
+
 // sharedTeam is a team whose members share one op.
 func sharedTeam(goroutines int, o op) team {
 	return teamOf(goroutines, func() op { return o })

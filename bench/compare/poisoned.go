@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -11,7 +12,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // poison is a server that parks connections and then answers no request on
@@ -24,16 +24,26 @@ type poison struct {
 	gate     atomic.Pointer[sync.WaitGroup] // while connections are parked: all of them get a request
 
 	mu    sync.Mutex
-	conns map[net.Conn]bool // guarded by mu; true: poisoned
+	conns map[net.Conn]health // guarded by mu
 }
+
+// health is what has become of a connection. One that no request has come on
+// is not parked: a client may still be dialing it.
+type health int
+
+const (
+	fresh health = iota
+	parkable
+	dead
+)
 
 type connKey struct{}
 
 func newPoison(protocol string) *poison {
-	p := &poison{protocol: protocol, conns: map[net.Conn]bool{}}
+	p := &poison{protocol: protocol, conns: map[net.Conn]health{}}
 	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(p.serve))
 	p.Config.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // it tells of every connection that is closed on purpose
-	p.Listener = &poisonListener{p.Listener, p}
+	p.Listener = &poisonListener{listener{p.Listener}, p}
 	p.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 			c = t.NetConn()
@@ -53,7 +63,7 @@ func (l *poisonListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err == nil {
 		l.p.mu.Lock()
-		l.p.conns[c] = false
+		l.p.conns[c] = fresh
 		l.p.mu.Unlock()
 	}
 	return c, err
@@ -63,9 +73,12 @@ func (p *poison) serve(w http.ResponseWriter, r *http.Request) {
 	conn := r.Context().Value(connKey{}).(net.Conn)
 	p.requests.Add(1)
 	p.mu.Lock()
-	dead := p.conns[conn]
+	died := p.conns[conn] == dead
+	if !died {
+		p.conns[conn] = parkable
+	}
 	p.mu.Unlock()
-	if dead {
+	if died {
 		conn.Close()
 		panic(http.ErrAbortHandler)
 	}
@@ -77,12 +90,14 @@ func (p *poison) serve(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "ok")     //nolint:errcheck // it counts nothing
 }
 
-// kill poisons every connection that there is.
+// kill lets every connection die that requests were served on.
 func (p *poison) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for c := range p.conns {
-		p.conns[c] = true
+	for c, h := range p.conns {
+		if h == parkable {
+			p.conns[c] = dead
+		}
 	}
 }
 
@@ -93,79 +108,126 @@ func (p *poison) accepted() int {
 	return len(p.conns)
 }
 
-// What a contestant meets in each round.
-const (
-	poisonRounds = 20
-	parked       = 8 // connections on HTTP/1; one on HTTP/2
-)
+// poisonedCalls is how many calls each contestant makes at each number of
+// goroutines.
+const poisonedCalls = 192
+
+// poisonedCase is what is done with parked connections that died.
+type poisonedCase struct {
+	Protocol, Method string
+	Goroutines       int
+}
+
+func poisonedCases() []poisonedCase {
+	var cs []poisonedCase
+	for _, protocol := range worldNames[1:] {
+		for _, method := range []string{http.MethodGet, http.MethodPut} {
+			for _, g := range concurrency {
+				cs = append(cs, poisonedCase{protocol, method, g})
+			}
+		}
+	}
+	return cs
+}
+
+// parked is how many connections die at once on HTTP/1, and how many calls
+// follow; on HTTP/2 it is the calls that a client parks on the connections that
+// it dials for them.
+func (c poisonedCase) parked() int { return max(8, c.Goroutines) }
 
 // poisoned is what one contestant's callers saw.
 type poisoned struct {
-	name     string
-	calls    int
-	errors   int
-	requests int64 // that the server saw on dead and living connections
-	conns    int   // that the server accepted for these calls
-	took     time.Duration
-	bytes    uint64 // all calls, the server's part included
-	allocs   uint64
+	Name     string
+	Calls    int
+	Errors   int
+	Requests int64    // that the server saw on dead and living connections
+	Conns    int      // that the server accepted for these calls
+	Time     interval // ns per call of all goroutines together
+	Bytes    uint64   // all calls, the server's part included
+	Allocs   uint64
 }
 
-// poisonedPool parks connections, lets them die, and then sends as many
-// requests one after the other, for each contestant.
-func poisonedPool(protocol, method string) []poisoned {
-	var out []poisoned
+// measure parks connections, lets them die, and then sends as many requests,
+// for each contestant.
+func (c poisonedCase) measure() (out []poisoned, samples []series) {
 	for _, who := range contestants() {
-		srv := newPoison(protocol)
-		base := baseFor(srv.Server, protocol)
-		base.MaxIdleConnsPerHost = parked
-		e := who.enter(base, srv.URL)
-		var body func() io.Reader
-		if method != http.MethodGet {
-			body = func() io.Reader { return bytes.NewReader([]byte(`{"state":"paid"}`)) }
-		}
-		r := poisoned{name: who.name}
-		for range poisonRounds {
-			srv.park(e)
-			srv.kill()
-			requests, conns, send := srv.requests.Load(), srv.accepted(), e.member(method, body)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			start := time.Now()
-			for range parked {
-				r.calls++
-				if send() {
-					r.errors++
-				}
-			}
-			r.took += time.Since(start)
-			runtime.ReadMemStats(&after)
-			r.bytes += after.TotalAlloc - before.TotalAlloc
-			r.allocs += after.Mallocs - before.Mallocs
-			r.requests += srv.requests.Load() - requests
-			r.conns += srv.accepted() - conns
-		}
+		r, times := c.meet(who)
 		out = append(out, r)
-		e.close()
-		base.CloseIdleConnections()
-		srv.CloseClientConnections()
-		srv.Close()
+		samples = append(samples, contest{[][]float64{times}, []int{c.parked()}}.series(
+			benchmark("Poisoned", "protocol", c.Protocol, "method", c.Method, "goroutines", c.Goroutines), nameOn(who.name))...)
 	}
-	return out
+	return out, samples
 }
 
-// park fills the pool of e: all requests are at the server at the same time.
-func (p *poison) park(e entry) {
-	var all sync.WaitGroup
-	all.Add(parked)
-	p.gate.Store(&all)
-	teamOf(parked, func() op {
+func (c poisonedCase) name() string {
+	return fmt.Sprintf("%s/%s/%d", label(c.Protocol), c.Method, c.Goroutines)
+}
+
+// meet returns what one contestant's callers saw, and the time of a call in each round.
+func (c poisonedCase) meet(who contestant) (r poisoned, times []float64) {
+	srv := newPoison(c.Protocol)
+	base := baseFor(srv.Server, c.Protocol)
+	base.MaxIdleConnsPerHost = c.parked()
+	s := &scope{}
+	e := who.enter(ground{base, srv.URL, s})
+	var body func() io.Reader
+	if c.Method != http.MethodGet {
+		body = func() io.Reader { return bytes.NewReader([]byte(`{"state":"paid"}`)) }
+	}
+	errs := make([]int, c.Goroutines)
+	i := 0
+	calls := teamOf(c.Goroutines, func() op {
+		send, n := e.member(c.Method, body), &errs[i]
+		i++
+		return func() {
+			if send() {
+				*n++
+			}
+		}
+	})
+	parking := teamOf(c.parked(), func() op {
 		send := e.member(http.MethodGet, nil)
 		return func() {
 			if send() {
-				all.Done() // the server did not come to it
+				srv.gate.Load().Done() // the server did not come to it
 			}
 		}
-	}).run(1, wallClock)
+	})
+	r = poisoned{Name: who.name, Calls: poisonedCalls}
+	each := c.parked() / c.Goroutines
+	for range poisonedCalls / c.parked() {
+		srv.park(parking)
+		srv.kill()
+		requests, conns := srv.requests.Load(), srv.accepted()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		took := calls.run(each, wallClock)
+		runtime.ReadMemStats(&after)
+		times = append(times, float64(took)/float64(c.parked()))
+		r.Bytes += after.TotalAlloc - before.TotalAlloc
+		r.Allocs += after.Mallocs - before.Mallocs
+		r.Requests += srv.requests.Load() - requests
+		r.Conns += srv.accepted() - conns
+		e.flush()
+		s.end()
+	}
+	for _, n := range errs {
+		r.Errors += n
+	}
+	s.leave()
+	e.close()
+	base.CloseIdleConnections()
+	srv.CloseClientConnections()
+	srv.Close()
+	r.Time = bootstrap(times)
+	return r, times
+}
+
+// park fills a contestant's pool: all requests are at the server at the same time.
+func (p *poison) park(t team) {
+	var all sync.WaitGroup
+	all.Add(len(t))
+	p.gate.Store(&all)
+	t.run(1, wallClock)
 	p.gate.Store(nil)
 }

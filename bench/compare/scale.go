@@ -25,10 +25,13 @@ func held() float64 {
 
 // originCost is what so many origins cost a client.
 type originCost struct {
-	origins int
-	bytes   float64  // kept per origin that is idle and without connections, its share of the client included
-	time    interval // of a call to one of them, in turn
+	Origins int
+	Bytes   float64  // kept per origin that is idle and without connections, its share of the client included
+	Time    interval // of a call to one of them, in turn
 }
+
+// scalePlan is for the costs of scale.
+var scalePlan = plan{rounds: 80, slice: 3 * time.Millisecond, clock: wallClock}
 
 // overConnections calls so many origins, each on a connection of its own that
 // is closed again, with retry, budget and breaker and without telemetry.
@@ -49,36 +52,43 @@ func overConnections(origins int) *client.Transport {
 	return c
 }
 
-// perOrigin measures clients with so many origins each.
-func perOrigin(origins int) originCost {
+// keptPerOrigin is what is kept per origin, in bytes, by clients with so many
+// of them.
+func keptPerOrigin(origins int) float64 {
 	clients := make([]*client.Transport, max(1, 1000/origins))
 	before := held()
 	for i := range clients {
 		clients[i] = overConnections(origins)
 	}
-	cost := originCost{origins: origins, bytes: (held() - before) / float64(len(clients)*origins)}
+	kept := held() - before
 	for _, c := range clients {
 		check(c.Close())
 	}
+	return kept / float64(len(clients)*origins)
+}
 
-	bare := answering{&failures{}}
-	in := must(client.NewTransport(client.Config{Base: bare, NoTelemetry: true, Breaker: newBreaker()}))
-	defer in.Close()
+func perOrigin(p plan, origins int) (originCost, []series) {
+	cost := originCost{Origins: origins, Bytes: keptPerOrigin(origins)}
+	c := fullClient()
+	defer c.Close()
 	requests := make([]*http.Request, origins)
 	for i := range requests {
 		requests[i] = request(http.MethodGet, fmt.Sprintf("http://host-%d.example/", i), nil)
 	}
 	next := 0
 	t := team{func() {
-		resp, err := in.RoundTrip(requests[next])
+		resp, err := c.RoundTrip(requests[next])
 		if next++; next == len(requests) {
 			next = 0
 		}
 		failed(resp, err)
 	}}
-	p := plan{rounds: 40, slice: 2 * time.Millisecond, clock: wallClock}
-	cost.time = p.interleaved([]team{t}).time(0)
-	return cost
+	for range requests {
+		t[0]() // all origins are known from here on
+	}
+	result := p.interleaved([]team{t})
+	cost.Time = result.time(0)
+	return cost, result.series(benchmark("Scale", "origins", origins), "plimsoll no telemetry")
 }
 
 // eventually waits until goroutines that end have ended.
@@ -136,21 +146,20 @@ func poolConnection(n int) float64 {
 
 // goroutineCost is what calls cost when so many goroutines make them.
 type goroutineCost struct {
-	goroutines    int
-	none, sampled interval // ns per call: without telemetry, and with the SDK
+	Goroutines    int
+	None, Sampled interval // ns per call: without telemetry, and with the SDK
 }
 
-func perGoroutine(goroutines int) goroutineCost {
-	bare := answering{&failures{}}
-	p := plan{rounds: 40, slice: 5 * time.Millisecond, clock: wallClock}
+func perGoroutine(p plan, goroutines int) (goroutineCost, []series) {
 	telemetry := sdk(true)
-	p.settle = telemetry.flush
-	off := must(client.NewTransport(client.Config{Base: bare, NoTelemetry: true, Breaker: newBreaker()}))
-	on := must(client.NewTransport(client.Config{Base: bare, Breaker: newBreaker(), Telemetry: telemetry.bridge()}))
-	result := p.interleaved([]team{roundTrips(goroutines, off), roundTrips(goroutines, on)})
+	p.settle = func(int) { telemetry.flush() }
+	off := fullClient()
+	on := must(client.NewTransport(client.Config{Base: answering{&failures{}}, Breaker: newBreaker(), Telemetry: telemetry.bridge()}))
+	c := p.interleaved([]team{roundTrips(goroutines, off), roundTrips(goroutines, on)})
 	check(off.Shutdown(context.Background()))
 	check(on.Shutdown(context.Background()))
-	return goroutineCost{goroutines, result.time(0), result.time(1)}
+	return goroutineCost{goroutines, c.time(0), c.time(1)},
+		c.series(benchmark("Scale", "goroutines", goroutines), "plimsoll no telemetry", "plimsoll SDK sampled")
 }
 
 // roundTrips is a team that uses rt directly.

@@ -20,44 +20,38 @@ import (
 
 // target is a figure with a bound that its upper end must keep.
 type target struct {
-	name  string
-	unit  string // of the figure; "×" for a ratio
-	bound float64
-	got   interval
+	Name  string
+	Unit  string // of the figure; "×" for a ratio
+	Bound float64
+	Got   interval
 }
 
-func (t target) met() bool { return t.got.high <= t.bound }
+func (t target) met() bool { return t.Got.High <= t.Bound }
 
 // exactly is the figure of something that was counted.
 func exactly(v float64) interval { return interval{v, v, v} }
 
 // targetPlan is for the few that a target compares.
-var targetPlan = plan{rounds: 60, slice: 10 * time.Millisecond, clock: wallClock, what: "wall clock"}
+var targetPlan = plan{rounds: 120, slice: 8 * time.Millisecond, clock: wallClock}
 
 // targetGroup are the targets that are about one thing.
 type targetGroup struct {
 	name    string
-	measure func(plan) []target
+	measure func(plan) ([]target, []series)
 }
 
-var targetGroups = []targetGroup{
-	{"client", withoutTelemetry},
-	{"telemetry", withTelemetry},
-	{"pool", poolTargets},
-	{"parts", partTargets},
-	{"scale", func(plan) []target { return scaleTargets() }},
-}
-
-// targets measures everything that has a bound, once; of the group alone, if
-// that is not "".
-func targets(p plan, group string) []target {
-	var ts []target
-	for _, g := range targetGroups {
-		if group == "" || group == g.name {
-			ts = append(ts, g.measure(p)...)
-		}
+func targetGroups() []targetGroup {
+	groups := []targetGroup{{"client", withoutTelemetry}}
+	for _, m := range telemetryModes {
+		groups = append(groups, targetGroup{"telemetry/" + label(m.name), m.measure})
 	}
-	return ts
+	for _, protocol := range worldNames[1:] {
+		groups = append(groups, targetGroup{"pool/" + label(protocol), func(p plan) ([]target, []series) { return poolTargets(p, protocol) }})
+	}
+	return append(groups,
+		targetGroup{"parts/budget", budgetTargets},
+		targetGroup{"parts/breaker", breakerTargets},
+		targetGroup{"scale", func(plan) ([]target, []series) { return scaleTargets(), nil }})
 }
 
 // fullClient is retry, budget and breaker without telemetry.
@@ -65,7 +59,7 @@ func fullClient() *client.Transport {
 	return must(client.NewTransport(client.Config{Base: answering{&failures{}}, NoTelemetry: true, Breaker: newBreaker()}))
 }
 
-func withoutTelemetry(p plan) []target {
+func withoutTelemetry(p plan) ([]target, []series) {
 	bare := answering{&failures{}}
 	full := fullClient()
 	defer full.Close()
@@ -78,7 +72,7 @@ func withoutTelemetry(p plan) []target {
 		{"no telemetry: allocations above the bare RoundTripper", "", 5, exactly(allocs(own) - allocs(plainly))},
 		{"no telemetry ÷ go-retryablehttp", "×", 1.0, c.ratio(2, 3)},
 		{"no telemetry ÷ failsafe-go", "×", 0.5, c.ratio(1, 3)},
-	}
+	}, c.series(benchmark("Target", "group", "client"), "plimsoll", "failsafe-go", "go-retryablehttp", "bare RoundTripper")
 }
 
 // allocs is the number of allocations of one operation.
@@ -93,30 +87,33 @@ func allocs(t team) float64 {
 	return float64((after.Mallocs - before.Mallocs + n/20) / n) //nolint:gosec // small
 }
 
-func withTelemetry(p plan) []target {
-	var ts []target
-	for _, mode := range []struct {
-		name  string
-		bound float64
-		to    providers
-	}{
-		{"SDK sampled", 0.75, sdk(true)}, {"SDK unsampled", 0.55, sdk(false)}, {"no-op providers", 0.3, noop()},
-	} {
-		bare := answering{&failures{}}
-		own := must(client.NewTransport(client.Config{Base: bare, Telemetry: mode.to.bridge()}))
-		teams := []team{roundTrips(1, own), roundTrips(1, otelhttp.NewTransport(bare, mode.to.otelhttp()...)), roundTrips(1, bare)}
-		q := p
-		q.settle = mode.to.flush
-		if p.busy {
-			q.clock = threadClock
-		}
-		c := q.interleaved(teams)
-		ts = append(ts,
-			target{mode.name + " ÷ otelhttp", "×", mode.bound, c.ratio(1, 2)},
-			target{mode.name + ": allocations beyond otelhttp's", "", -1, exactly(allocs(teams[0]) - allocs(teams[1]))})
-		check(own.Close())
+// telemetryMode is what plimsoll's and otelhttp's telemetry goes to.
+type telemetryMode struct {
+	name  string
+	bound float64
+	to    func() providers
+}
+
+var telemetryModes = []telemetryMode{
+	{"SDK sampled", 0.75, func() providers { return sdk(true) }},
+	{"SDK unsampled", 0.55, func() providers { return sdk(false) }},
+	{"no-op providers", 0.3, noop},
+}
+
+func (m telemetryMode) measure(p plan) ([]target, []series) {
+	to, bare := m.to(), answering{&failures{}}
+	own := must(client.NewTransport(client.Config{Base: bare, Telemetry: to.bridge()}))
+	defer own.Close()
+	teams := []team{roundTrips(1, own), roundTrips(1, otelhttp.NewTransport(bare, to.otelhttp()...)), roundTrips(1, bare)}
+	p.settle = func(int) { to.flush() }
+	if p.busy {
+		p.clock = threadClock
 	}
-	return ts
+	c := p.interleaved(teams)
+	return []target{
+		{m.name + " ÷ otelhttp", "×", m.bound, c.ratio(1, 2)},
+		{m.name + ": allocations beyond otelhttp's", "", -1, exactly(allocs(teams[0]) - allocs(teams[1]))},
+	}, c.series(benchmark("Target", "group", "telemetry", "mode", m.name), "plimsoll", "otelhttp", "bare RoundTripper")
 }
 
 // served is a server on buffered connections in memory, and a transport to it.
@@ -138,41 +135,41 @@ func served(protocol string) (*http.Transport, string, func()) {
 	return t, url, srv.Close
 }
 
-func poolTargets(p plan) []target {
+func poolTargets(p plan, protocol string) ([]target, []series) {
 	p.clock = processorClock
-	var ts []target
-	for _, protocol := range []string{"HTTP/1", "TLS", "HTTP/2"} {
-		base, url, stop := served(protocol)
-		baseOfPool, _, stopToo := served(protocol)
-		own := must(pool.New(pool.Config{Base: baseOfPool}))
-		to := func(rt http.RoundTripper) team {
-			req := request(http.MethodGet, url, nil)
-			return team{func() {
-				if failed(rt.RoundTrip(req)) {
-					panic("compare: a call in memory failed")
-				}
-			}}
-		}
-		teams := []team{to(own), to(base)}
-		c := p.interleaved(teams)
-		more := 0.0
-		if protocol == "HTTP/2" {
-			more = 4
-		}
-		ts = append(ts,
-			target{"pool ÷ http.Transport, processor time, " + protocol, "×", 1.05, c.ratio(1, -1)},
-			target{"pool: allocations beyond http.Transport's, " + protocol, "", more, exactly(allocs(teams[0]) - allocs(teams[1]))})
-		check(own.Close())
-		base.CloseIdleConnections()
-		stop()
-		stopToo()
+	base, url, stop := served(protocol)
+	defer stop()
+	baseOfPool, _, stopToo := served(protocol)
+	defer stopToo()
+	own := must(pool.New(pool.Config{Base: baseOfPool}))
+	defer own.Close()
+	defer base.CloseIdleConnections()
+	to := func(rt http.RoundTripper) team {
+		req := request(http.MethodGet, url, nil)
+		return team{func() {
+			if failed(rt.RoundTrip(req)) {
+				panic("compare: a call in memory failed")
+			}
+		}}
 	}
-	return ts
+	teams := []team{to(own), to(base)}
+	c := p.interleaved(teams)
+	more := 0.0
+	if protocol == "HTTP/2" {
+		more = 4
+	}
+	samples := c.series(benchmark("Target", "group", "pool", "protocol", protocol), "plimsoll", "http.Transport")
+	for i := range samples {
+		samples[i].Unit = "cpu-ns/op"
+	}
+	return []target{
+		{"pool ÷ http.Transport, processor time, " + protocol, "×", 1.05, c.ratio(1, -1)},
+		{"pool: allocations beyond http.Transport's, " + protocol, "", more, exactly(allocs(teams[0]) - allocs(teams[1]))},
+	}, samples
 }
 
-func partTargets(p plan) []target {
+func budgetTargets(p plan) (ts []target, samples []series) {
 	p.clock = wallClock // several goroutines
-	var ts []target
 	for _, others := range []int{0, 4000} {
 		b := must(budget.New(budget.Default()))
 		for i := range others {
@@ -184,31 +181,41 @@ func partTargets(p plan) []target {
 		tokens.Replenish()
 		for _, goroutines := range []int{1, 64} {
 			// A hundred at a time: the call of an op would cost more.
+			const batch = 100
 			c := p.interleaved([]team{sharedTeam(goroutines, func() {
-				for range 100 {
+				for range batch {
 					tokens.Replenish()
 				}
 			})})
-			got := c.time(0)
-			got = interval{got.low / 100, got.mid / 100, got.high / 100}
-			ts = append(ts, target{fmt.Sprintf("replenish, %d other partitions, %d goroutines", others, goroutines), "ns", 5, got})
+			c.ops[0] *= batch
+			for r := range c.times[0] {
+				c.times[0][r] /= batch
+			}
+			ts = append(ts, target{fmt.Sprintf("replenish, %d other partitions, %d goroutines", others, goroutines), "ns", 5, c.time(0)})
+			samples = append(samples, c.series(benchmark("Target", "group", "budget", "others", others, "goroutines", goroutines), "plimsoll")...)
 		}
 	}
+	return ts, samples
+}
+
+func breakerTargets(p plan) (ts []target, samples []series) {
+	p.clock = wallClock // several goroutines
+	gates := parts()[2].peers
 	for _, b := range []struct {
 		goroutines int
 		bound      float64
 	}{{1, 1.0}, {64, 0.5}} {
-		gates := parts()[2].peers
 		c := p.interleaved([]team{sharedTeam(b.goroutines, gates[0].make()), sharedTeam(b.goroutines, gates[1].make())})
 		ts = append(ts, target{fmt.Sprintf("breaker ÷ gobreaker, %d goroutines", b.goroutines), "×", b.bound, c.ratio(1, -1)})
+		samples = append(samples, c.series(benchmark("Target", "group", "breaker", "goroutines", b.goroutines), gates[0].name, gates[1].name)...)
 	}
-	return append(ts, target{"breaker: allocations of an admission and its success", "", 1, exactly(allocs(team{parts()[2].peers[0].make()}))})
+	return append(ts, target{"breaker: allocations of an admission and its success", "", 1, exactly(allocs(team{gates[0].make()}))}), samples
 }
 
 func scaleTargets() []target {
 	const conns = 1000
 	return []target{
-		{"bytes per idle origin without connections", "B", 4096, exactly(perOrigin(1000).bytes)},
+		{"bytes per idle origin without connections", "B", 4096, exactly(keptPerOrigin(1000))},
 		{"idle connection ÷ http.Transport's, bytes", "×", 1.1, exactly(poolConnection(conns) / transportConnection(conns))},
 	}
 }

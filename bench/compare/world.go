@@ -18,19 +18,29 @@ const idlePerHost = 64
 type world struct {
 	name string
 	url  string
-	base func() http.RoundTripper // a new one for each contestant
+	base func() (http.RoundTripper, *dialer) // new ones for each contestant; the dialer is nil in memory
 	failures
 	conns atomic.Int64 // TCP connections that the server has accepted
+	gone  atomic.Int64 // and those that it has closed
 	close func()
 }
 
-func worlds() []*world {
-	return []*world{memory(), loopback("HTTP/1"), loopback("TLS"), loopback("HTTP/2")}
+// worldNames are the worlds in the order of the tables.
+var worldNames = []string{"memory", "HTTP/1", "TLS", "HTTP/2"}
+
+func newWorld(name string) *world {
+	if name == "memory" {
+		return memory()
+	}
+	return loopback(name)
 }
+
+// open is the number of connections that are open at the server.
+func (w *world) open() int64 { return w.conns.Load() - w.gone.Load() }
 
 func memory() *world {
 	w := &world{name: "memory", url: "http://api.example.com:8080/v1/orders/7?expand=lines", close: func() {}}
-	w.base = func() http.RoundTripper { return answering{&w.failures} }
+	w.base = func() (http.RoundTripper, *dialer) { return answering{&w.failures}, nil }
 	return w
 }
 
@@ -48,14 +58,22 @@ func loopback(protocol string) *world {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(w.ok))
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // it tells of connections that nobody needs any more
 	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
+		switch s {
+		case http.StateNew:
 			w.conns.Add(1)
+		case http.StateClosed:
+			w.gone.Add(1)
 		}
 	}
+	srv.Listener = listener{srv.Listener}
 	start(srv, protocol)
 	w.close = srv.Close
 	w.url = srv.URL + "/v1/orders/7?expand=lines"
-	w.base = func() http.RoundTripper { return baseFor(srv, protocol) }
+	w.base = func() (http.RoundTripper, *dialer) {
+		t, d := baseFor(srv, protocol), &dialer{}
+		t.DialContext = d.DialContext
+		return t, d
+	}
 	return w
 }
 
