@@ -23,14 +23,14 @@ func (b *responseBody) op() string {
 // Read reads from the body. An error, EOF included, is returned again by later
 // calls.
 func (b *responseBody) Read(p []byte) (int, error) {
-	if b.ended.Load() && !b.closed.Load() {
+	if b.state.Load()&(bodyEnded|bodyClosed) == bodyEnded {
 		if err := b.sticky.Load(); err != nil {
 			return 0, *err
 		}
 		return 0, io.EOF
 	}
 	n, err := b.rc.Read(p)
-	if err == nil || b.closed.Load() {
+	if err == nil || b.state.Load()&bodyClosed != 0 {
 		return n, err
 	}
 	s := (*sending)(b)
@@ -41,28 +41,22 @@ func (b *responseBody) Read(p []byte) (int, error) {
 			err = s.explain(b.op(), err)
 		}
 	}
-	b.stick(err)
-	b.legacy.settle(err)
-	if b.over.CompareAndSwap(false, true) {
+	if err != io.EOF {
+		b.sticky.CompareAndSwap(nil, &err)
+		b.legacy.settle(err)
+	}
+	if b.state.Or(bodyEnded|useOver)&useOver == 0 {
 		s.end(err)
 	}
 	return n, err
 }
 
-// stick keeps the first error of Read.
-func (b *responseBody) stick(err error) {
-	if err != io.EOF {
-		b.sticky.CompareAndSwap(nil, &err)
-	}
-	b.ended.Store(true)
-}
-
 // Close ends the body. A connection whose body was not read to its end serves
 // no other request on HTTP/1, and is closed.
 func (b *responseBody) Close() error {
-	again := b.closed.Swap(true)
-	if !b.over.CompareAndSwap(false, true) {
-		if again || b.c.h2 {
+	before := b.state.Or(bodyClosed | useOver)
+	if before&useOver != 0 {
+		if before&bodyClosed != 0 || b.c.h2 {
 			return nil // Read has closed it
 		}
 		return b.rc.Close()
@@ -89,7 +83,7 @@ func (s *sending) end(err error) {
 		return
 	}
 	cause := events.ConnError
-	if s.ctx.Err() != nil {
+	if s.Err() != nil {
 		cause = events.ConnCanceled
 	}
 	// An HTTP/2 connection outlives its streams.
@@ -131,15 +125,15 @@ func (s *sending) release(how ending) {
 		how = ending{cause: events.ConnCanceled}
 	}
 	how.last = true
-	cause := s.c.g.t.release(s.ctx, s.hooks(), s.c, how)
+	cause := s.c.g.t.release(s.ctx(), s.hooks(), s.c, how)
 	s.legacy.end()
-	if s.sent != nil && !how.reusable {
+	if body := s.req.Body; body != nil && !how.reusable {
 		// The connection has ended. net/http may hang in the body's Read, or
 		// have given up before it looked at the request.
-		s.sent.Close()
+		body.Close()
 	}
 	if s.traced && how.reusable && !s.c.h2 && cause != events.ConnNoReuse {
-		if trace := httptrace.ContextClientTrace(s.ctx); trace.PutIdleConn != nil {
+		if trace := httptrace.ContextClientTrace(s.ctx()); trace.PutIdleConn != nil {
 			trace.PutIdleConn(putIdleError(cause))
 		}
 	}

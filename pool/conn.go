@@ -18,6 +18,7 @@ import (
 type conn struct {
 	g       *group
 	id      uint64
+	abort   func() // is close; made once, for the watches on the requests' contexts
 	flavour flavour
 	meta    events.Meta // of the request that dialled it, Call 0
 

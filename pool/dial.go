@@ -60,6 +60,7 @@ func (t *Transport) startDial(g *group, w *waiter) {
 	g.count.Dials++
 	c := &conn{g: g, id: lastConn.Add(1), flavour: w.flavour, meta: w.meta, slot: true}
 	c.meta.Call = 0
+	c.abort = c.close
 	d := &dialing{c: c, to: w.to, proxy: w.proxy, w: w, fresh: w.fresh}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(w.ctx))
 	d.ctx, d.cancel = &dialContext{ctx, d}, cancel

@@ -15,7 +15,7 @@ import (
 // its type. It leaves errors alone that are not the connection's.
 func (s *sending) explain(op string, err error) error {
 	c := s.c
-	if err == io.EOF || s.ctx.Err() != nil {
+	if err == io.EOF || s.Err() != nil {
 		return err
 	}
 	ks := kindsOf(err)

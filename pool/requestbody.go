@@ -16,8 +16,7 @@ type requestBody struct {
 	req     *http.Request
 	current io.ReadCloser
 	tracked *trackedBody // around current; nil where that is passed on as it is
-	given   bool         // current was passed on
-	passed  bool         // the last one belongs to a request that was answered
+	passed  bool         // current's request was answered: net/http closes it, perhaps later, unless the connection ends before
 }
 
 func (b *requestBody) of(req *http.Request) {
@@ -26,7 +25,7 @@ func (b *requestBody) of(req *http.Request) {
 }
 
 func (b *requestBody) set(rc io.ReadCloser) {
-	b.current, b.tracked, b.given = rc, nil, false
+	b.current, b.tracked = rc, nil
 	if rc == nil || passesThrough(rc) {
 		return
 	}
@@ -35,13 +34,6 @@ func (b *requestBody) set(rc io.ReadCloser) {
 	if w, ok := rc.(io.WriterTo); ok {
 		b.current = &trackedWriterTo{b.tracked, w}
 	}
-}
-
-// next returns the body for the next send. A body that was not read yet is
-// good for another one.
-func (b *requestBody) next() io.ReadCloser {
-	b.given = true
-	return b.current
 }
 
 // rewind prepares the body for another send. The request must be replayable.
@@ -56,16 +48,6 @@ func (b *requestBody) rewind() error {
 	}
 	b.set(rc)
 	return nil
-}
-
-// sent says that the request was answered, and returns the body, nil if there
-// is none: net/http closes it, perhaps later, unless the connection ends before.
-func (b *requestBody) sent() io.ReadCloser {
-	b.passed = true
-	if b.current == nil || b.current == http.NoBody {
-		return nil
-	}
-	return b.current
 }
 
 // close closes the current body if nobody has done so.

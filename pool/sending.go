@@ -18,34 +18,39 @@ import (
 // so the pool itself closes the connection when the request's context ends,
 // which is all that net/http would do.
 type sending struct {
-	ctx    context.Context // of the request
+	orig   *http.Request // the request as the caller gave it
 	c      *conn
 	of     *events.Hooks // of the context
-	to     *endpoint     // nil: that of the connection's group
 	probe  *probe        // nil: no trace
-	stop   func() bool   // of the watch on ctx; false: it has closed the connection. nil: none
+	stop   func() bool   // of the watch on orig's context; false: it has closed the connection. nil: none
 	legacy *legacyCancel // nil: none
 
-	sent   io.ReadCloser         // the request's body, from the response on; nil: it has none
-	req    http.Request          // what is sent: a copy of the request
+	req    http.Request          // what is sent: a copy of orig
 	rc     io.ReadCloser         // the response's body as net/http made it
+	sticky atomic.Pointer[error] // the error that Read has returned; nil: io.EOF
+	state  atomic.Uint32         // bits, see below
 	closes bool                  // the request or its response asked to end the connection
 	traced bool                  // the context holds a trace of the user
 	stream bool                  // the response's body is one half of a tunnel (CONNECT)
-	over   atomic.Bool           // the use of the connection has ended
-	closed atomic.Bool           // Close was called on the body
-	ended  atomic.Bool           // Read has returned an error
-	sticky atomic.Pointer[error] // which; nil: io.EOF
 }
 
-func (s *sending) Deadline() (time.Time, bool) { return s.ctx.Deadline() }
-func (s *sending) Err() error                  { return s.ctx.Err() }
+// The bits of sending.state. None is ever cleared.
+const (
+	useOver    uint32 = 1 << iota // the use of the connection has ended
+	bodyClosed                    // Close was called on the body
+	bodyEnded                     // Read has returned an error, which is in sticky
+)
+
+func (s *sending) ctx() context.Context { return s.orig.Context() }
+
+func (s *sending) Deadline() (time.Time, bool) { return s.ctx().Deadline() }
+func (s *sending) Err() error                  { return s.ctx().Err() }
 
 func (s *sending) Done() <-chan struct{} {
 	if !s.c.h2 {
 		return nil
 	}
-	return s.ctx.Done()
+	return s.ctx().Done()
 }
 
 func (s *sending) Value(k any) any {
@@ -54,20 +59,17 @@ func (s *sending) Value(k any) any {
 			return v
 		}
 	}
-	return s.ctx.Value(k)
+	return s.ctx().Value(k)
 }
 
 func (s *sending) hooks() hooks { return hooks{t: s.c.g.t, of: s.of, to: s.endpoint()} }
 
 func (s *sending) endpoint() endpoint {
-	if s.to != nil {
-		return *s.to
+	if to := s.c.g.key.endpoint; to.host != "" {
+		return to
 	}
-	return s.c.g.key.endpoint
+	return endpointOf(s.orig.URL) // the connection serves any host
 }
-
-// abort closes the connection because the request's context has ended.
-func (s *sending) abort() { s.c.close() }
 
 // unwatch ends the watch on the request's context, and reports whether the
 // connection is untouched by it.
@@ -77,10 +79,10 @@ func (s *sending) unwatch() bool { return s.stop == nil || s.stop() }
 // the request failed with err, else nil. On HTTP/1 it is whenever the context
 // has ended, for that closes the connection; on HTTP/2 err says so.
 func (s *sending) canceled(err error) error {
-	if s.c.h2 && !errors.Is(err, s.ctx.Err()) {
+	if s.c.h2 && !errors.Is(err, s.Err()) {
 		return nil
 	}
-	return context.Cause(s.ctx)
+	return context.Cause(s.ctx())
 }
 
 // gotFirstByte reports whether a byte of a response has arrived, as far as is
@@ -91,12 +93,8 @@ func (s *sending) gotFirstByte() bool { return s.probe != nil && s.probe.first.L
 // or has been released; on error x.c is still held.
 func (x *exchange) send() (*http.Response, error) {
 	c := x.c
-	s := &sending{ctx: x.ctx, c: c, of: x.hooks.of}
+	s := &sending{orig: x.req, c: c, of: x.hooks.of}
 	x.s = s
-	if c.g.key.endpoint != x.to {
-		to := x.to
-		s.to = &to
-	}
 	switch {
 	case x.trace != nil:
 		trace := *x.trace
@@ -106,11 +104,11 @@ func (x *exchange) send() (*http.Response, error) {
 		s.probe = probes.Get().(*probe)
 	}
 	if !c.h2 && x.ctx.Done() != nil {
-		s.stop = context.AfterFunc(x.ctx, s.abort)
+		s.stop = context.AfterFunc(x.ctx, c.abort)
 	}
 	req := &s.req
 	*req = *x.req.WithContext(s) // its copy stays on the stack
-	req.Body = x.body.next()
+	req.Body = x.body.current
 	if x.cancel != nil {
 		s.legacy = relay(x.cancel)
 		req.Cancel = s.legacy.to //nolint:staticcheck // http.Client.Timeout sets it
@@ -135,7 +133,7 @@ func (x *exchange) answered(resp *http.Response) {
 	s, c := x.s, x.c
 	resp.Request = x.req
 	s.closes = resp.Close || wantsClose(x.req)
-	s.sent = x.body.sent()
+	x.body.passed = true
 	if p := s.probe; p != nil && !s.traced && p.first.Swap(false) {
 		probes.Put(p)
 	}
