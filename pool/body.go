@@ -116,7 +116,7 @@ func (s *sending) reuse() ending {
 		// It is closing, or the request is still being written.
 		return ending{cause: events.ConnError}
 	}
-	return ending{reusable: true}
+	return ending{reusable: true, spare: !s.c.h2} // available, so not closed
 }
 
 // release ends the use of the connection, and the request.

@@ -37,9 +37,18 @@ type group struct {
 // group returns the group of k, a new one if there is none. Transport.mu is
 // held.
 func (t *Transport) group(k key) *group {
-	if g := t.groups[k]; g != nil {
+	if g := t.latest; g != nil && g.key == k {
 		return g
 	}
+	g := t.groups[k]
+	if g == nil {
+		g = t.newGroup(k)
+	}
+	t.latest = g
+	return g
+}
+
+func (t *Transport) newGroup(k key) *group {
 	g := &group{t: t, key: k}
 	if k.host != "" {
 		g.origin = k.endpoint.origin()
@@ -56,6 +65,9 @@ func (t *Transport) tidy(g *group) {
 		return
 	}
 	delete(t.groups, g.key)
+	if t.latest == g {
+		t.latest = nil
+	}
 	t.lost.add(g.count)
 }
 

@@ -36,7 +36,18 @@ const (
 	onlyHTTP1           // for requests that upgrade their connection, where HTTP/2 is possible
 )
 
-var defaultPorts = map[string]string{"": "80", "http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+// defaultPort returns the port of a URL that names none.
+func defaultPort(scheme string) string {
+	switch scheme {
+	case "", "http":
+		return "80"
+	case "https":
+		return "443"
+	case "socks5", "socks5h":
+		return "1080"
+	}
+	return ""
+}
 
 // endpointOf returns the endpoint of u. It allocates only for hosts in another
 // form.
@@ -53,7 +64,7 @@ func endpointOf(u *url.URL) endpoint {
 		}
 	}
 	if port == "" {
-		port = defaultPorts[u.Scheme]
+		port = defaultPort(u.Scheme)
 	}
 	e.host, e.port = host, port
 	return e

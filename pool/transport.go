@@ -23,6 +23,7 @@ type Transport struct {
 	// called, no socket is closed, and no code of the user runs.
 	mu       sync.Mutex
 	groups   map[key]*group           // guarded by mu; a group without sockets, waiters and users is deleted
+	latest   *group                   // guarded by mu; the one asked for last; nil, or in groups
 	lru      conn                     // guarded by mu; ring of idle connections: lru.newer is the oldest, lru.older the latest
 	idles    int                      // guarded by mu; length of the ring
 	janitor  *time.Timer              // guarded by mu; nil before the first idle connection that can expire
