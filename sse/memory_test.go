@@ -3,6 +3,7 @@ package sse
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -120,6 +121,60 @@ func TestTheReaderHoldsAtMostTheEventCapWhileItReads(t *testing.T) {
 		t.Errorf("%d bytes are live between events, want at most 64 KiB", rest)
 	}
 	runtime.KeepAlive(r)
+}
+
+// watched tells of every Read what is live then.
+type watched struct {
+	io.Reader
+	peak int64
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	w.peak = max(w.peak, liveHeap())
+	return w.Reader.Read(p)
+}
+
+// Around each cap: what is live at every Read, and together with the event
+// once Next has returned. Between the two, while an event is handed over, its
+// text exists twice; see the package comment.
+func TestAroundEachCapTheCapAnd64KiBAreLiveAtMost(t *testing.T) {
+	const limit = 1 << 20
+	for _, c := range []struct {
+		cap    string
+		option func(int64) Option
+		start  string
+		around int // bytes of start that count for the cap
+	}{
+		{LineCap, WithLineBytes, "data:", 5},
+		{EventCap, WithEventBytes, "data:", 0},
+		{TotalCap, func(n int64) Option { return WithTotalBytes(n, 0) }, "data:", 5 + 2}, // and the blank line
+	} {
+		for _, size := range []int{limit - 1, limit, limit + 1} {
+			t.Run(fmt.Sprintf("%s %+d", c.cap, size-limit), func(t *testing.T) {
+				data := size - c.around
+				src := &watched{Reader: io.MultiReader(strings.NewReader(c.start), io.LimitReader(&endless{again: "x"}, int64(data)), strings.NewReader("\n\n"))}
+				base := liveHeap()
+				r := NewReader(src, WithLineBytes(-1), c.option(limit))
+				ev, err := r.Next()
+				after := liveHeap() - base
+				if ce := (*CapError)(nil); size > limit {
+					if !errors.As(err, &ce) || ce.Cap != c.cap || ce.Limit != limit {
+						t.Fatalf("error %v", err)
+					}
+					if after > 64<<10 {
+						t.Errorf("%d bytes are live after the error, want at most 64 KiB", after)
+					}
+				} else if err != nil || len(ev.Data) != data {
+					t.Fatalf("%d bytes of data, error %v", len(ev.Data), err)
+				}
+				if peak := max(src.peak-base, after); peak > limit+64<<10 {
+					t.Errorf("%d bytes were live, want at most %d", peak, limit+64<<10)
+				}
+				runtime.KeepAlive(r)
+				runtime.KeepAlive(ev)
+			})
+		}
+	}
 }
 
 // All allocations for the largest legal events, so that none exists more than
