@@ -97,7 +97,7 @@ func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
 		a.end()
 	}
 	if c.recording {
-		if !s.other && healthy(&e) {
+		if e.Outcome == events.OutcomeOK && e.Attempts == 1 && e.Recoveries == 0 && e.Skipped == "" && e.Class == "" && !s.other {
 			c.span.SetAttributes(s.healthy...)
 		} else {
 			c.span.SetAttributes(callAttributes(s.attributesOf(&e.Meta), &e)...)
@@ -109,21 +109,9 @@ func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
 	c.span.End()
 }
 
-// healthy reports whether the call's first attempt did.
-func healthy(e *events.CallDone) bool {
-	return e.Outcome == events.OutcomeOK && e.Attempts == 1 && e.Recoveries == 0 && e.Skipped == "" && e.Class == ""
-}
-
-// callAttributes are those that a call's span gets at its end. A healthy call's
-// address is on its attempt's span alone: an attribute costs 100 ns and its
-// bytes on the wire.
+// callAttributes are those that a call's span gets at its end.
 func callAttributes(common []attribute.KeyValue, e *events.CallDone) []attribute.KeyValue {
-	kvs := make([]attribute.KeyValue, 0, len(common)+5)
-	for _, kv := range common {
-		if !healthy(e) || kv.Key != catalog.KeyAddress && kv.Key != catalog.KeyPort {
-			kvs = append(kvs, kv)
-		}
-	}
+	kvs := append(make([]attribute.KeyValue, 0, len(common)+5), common...)
 	kvs = append(kvs, attribute.String(catalog.KeyOutcome, string(e.Outcome)))
 	if e.Attempts != 1 {
 		kvs = append(kvs, attribute.Int(catalog.KeyAttempts, e.Attempts))

@@ -100,42 +100,6 @@ func TestACallFailsForItsCallerOnly(t *testing.T) {
 	}
 }
 
-// Who looks for the calls of an address that did not go well finds them by
-// their own spans; a healthy one is found by its attempt.
-func TestACallsSpanSaysWhereItWentUnlessItsOnlyAttemptDoes(t *testing.T) {
-	custom := meta
-	custom.Partition = "tenant-a"
-	for _, tt := range []struct {
-		done  events.CallDone
-		there bool
-	}{
-		{events.CallDone{Meta: meta, Outcome: events.OutcomeOK, Attempts: 1, Status: 200}, false},
-		{events.CallDone{Meta: custom, Outcome: events.OutcomeOK, Attempts: 1, Status: 200}, false},
-		{events.CallDone{Meta: meta, Outcome: events.OutcomeRecovered, Attempts: 1, Recoveries: 1, Status: 200}, true},
-		{events.CallDone{Meta: meta, Outcome: events.OutcomeRecovered, Attempts: 2, Status: 200}, true},
-		{events.CallDone{Meta: meta, Outcome: events.OutcomeOK, Attempts: 1, Skipped: events.SkipMethod, Status: 404}, true},
-		{events.CallDone{Meta: meta, Outcome: events.OutcomeEscaped, Attempts: 1, Status: 503}, true},
-		{events.CallDone{Meta: meta, Outcome: events.OutcomeEscaped, Attempts: 1, Class: events.ClassEOF}, true},
-		{events.CallDone{Meta: meta, Outcome: events.OutcomeCanceled, Attempts: 1, Class: events.ClassCanceled}, true},
-		{events.CallDone{Meta: custom, Outcome: events.OutcomeRejected, Class: events.ClassBreaker}, true},
-	} {
-		r := newRig(t)
-		ctx := r.hooks.CallStarted(t.Context(), events.CallStarted{Meta: tt.done.Meta})
-		r.hooks.CallDone(ctx, tt.done)
-		s := r.span(catalog.SpanCall)
-		if there := attr(s.Attributes, catalog.KeyAddress) != "" && attr(s.Attributes, catalog.KeyPort) != ""; there != tt.there {
-			t.Errorf("%s after %d attempts has %v, address and port there: %v, want %v", tt.done.Outcome, tt.done.Attempts, s.Attributes, there, tt.there)
-		}
-		want := ""
-		if tt.done.Partition != tt.done.Origin {
-			want = tt.done.Partition
-		}
-		if attr(s.Attributes, catalog.KeyClient) != meta.Client || attr(s.Attributes, catalog.KeyPartition) != want {
-			t.Errorf("%s has %v, want the client %s and the partition %q", tt.done.Outcome, s.Attributes, meta.Client, want)
-		}
-	}
-}
-
 func TestAnEventAfterTheCallStandsAloneInItsTrace(t *testing.T) {
 	r := newRig(t)
 	ctx := r.callStarted(t.Context())

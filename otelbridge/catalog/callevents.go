@@ -9,10 +9,6 @@ var (
 	spanAttempt   = spanAttr(KeyAttempt, Int, "Number of the attempt that failed, from 1.")
 )
 
-// onItsAttempt is where a healthy call's span, which most calls have and which
-// is to cost little, leaves what its child says.
-const onItsAttempt = "Left out where the first attempt did, whose span has it."
-
 var callEvents = []Event{
 	{
 		Name: "CallStarted", Form: CallSpan, Span: SpanCall, Metrics: []string{ActiveRequests},
@@ -27,8 +23,6 @@ var callEvents = []Event{
 			optional(spanAttr(KeyRecoveries, Int, "Resends on other connections, over all attempts.")),
 			optional(closed(KeySkipReason, events.SkipReasons(), "Why the last wanted retry was not armed.")),
 			spanErrorType,
-			optional(spanAttr(KeyAddress, String, "Host of the origin. "+onItsAttempt)),
-			optional(spanAttr(KeyPort, Int, "Port of the origin. "+onItsAttempt)),
 		},
 		Meaning: "A call ends: at its return, or at the end of its response body.",
 		Action:  "Outcome escaped: see the skip reason and the error type.",

@@ -50,9 +50,8 @@ func LookupEvent(name string) (Event, bool) {
 	return lifecycle[i], true
 }
 
-// SpanCommon returns the attributes that the spans of events outside a call
-// carry, and the span of a call where [Event.Attributes] of CallDone do not say
-// otherwise.
+// SpanCommon returns the attributes that the span of a call and the spans of
+// events outside a call carry.
 func SpanCommon() []Attribute { return slices.Clone(common) }
 
 var lifecycle = slices.Concat(callEvents, retryEvents, connEvents, breakerEvents, streamEvents)

@@ -146,7 +146,7 @@ func metricAttributes(b *strings.Builder) {
 }
 
 func spanAttributes(b *strings.Builder) {
-	b.WriteString("\n## Attributes of spans and span events\n\nThe span of a call, and the spans of events outside a call, carry the attributes of the scope as well, but for what CallDone says of the address. Durations are in seconds.\n\n" +
+	b.WriteString("\n## Attributes of spans and span events\n\nThe span of a call, and the spans of events outside a call, carry the attributes of the scope as well. Durations are in seconds.\n\n" +
 		"| event | attribute | type | meaning |\n| --- | --- | --- | --- |\n")
 	for _, e := range catalog.Events() {
 		name := e.Name
