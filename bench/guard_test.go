@@ -243,14 +243,21 @@ func TestOneConnectionAndOneWritePerRequest(t *testing.T) {
 }
 
 // TestNoCallWaitsForALockOfBudgetOrClient lets 64 goroutines contend and looks
-// for both packages in the mutex profile.
+// for both packages in the mutex profile: in what a client is by default, and
+// with a breaker, as it is measured against peers.
 func TestNoCallWaitsForALockOfBudgetOrClient(t *testing.T) {
+	t.Run("retry and budget", func(t *testing.T) { noWaits(t, off(t)) })
+	t.Run("with a breaker", func(t *testing.T) { noWaits(t, withBreaker(t, off(t))) })
+}
+
+func noWaits(t *testing.T, cfg client.Config) {
 	before := runtime.SetMutexProfileFraction(1)
 	defer runtime.SetMutexProfileFraction(before)
 	// With a thread each, goroutines are also stopped while they hold a lock:
 	// one that is held for nanoseconds shows.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
-	c := newTransport(t, client.Config{Base: bare{}, NoTelemetry: true})
+	cfg.Base = bare{}
+	c := newTransport(t, cfg)
 	call(t, c, get(t, "http://api.example.com/")) // the origin is known from here on
 	known := contended()
 	var wg sync.WaitGroup

@@ -83,7 +83,7 @@ func (e *entrant) open() int64 {
 }
 
 // counted is how many calls are counted per contestant and cell.
-const counted = 2048
+const counted = 1024
 
 // measure lets all contestants work in c.
 func (c cell) measure(p plan) ([]row, []series) {

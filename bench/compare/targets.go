@@ -32,7 +32,7 @@ func (t target) met() bool { return t.Got.High <= t.Bound }
 func exactly(v float64) interval { return interval{v, v, v} }
 
 // targetPlan is for the few that a target compares.
-var targetPlan = plan{rounds: 120, slice: 8 * time.Millisecond, clock: wallClock}
+var targetPlan = plan{rounds: 100, slice: 12 * time.Millisecond, clock: wallClock}
 
 // targetGroup are the targets that are about one thing.
 type targetGroup struct {
@@ -137,6 +137,7 @@ func served(protocol string) (*http.Transport, string, func()) {
 
 func poolTargets(p plan, protocol string) ([]target, []series) {
 	p.clock = processorClock
+	p.slice *= 2 // garbage is collected once in 30 ms here
 	base, url, stop := served(protocol)
 	defer stop()
 	baseOfPool, _, stopToo := served(protocol)
@@ -170,6 +171,7 @@ func poolTargets(p plan, protocol string) ([]target, []series) {
 
 func budgetTargets(p plan) (ts []target, samples []series) {
 	p.clock = wallClock // several goroutines
+	p.slice /= 4        // nothing allocates
 	for _, others := range []int{0, 4000} {
 		b := must(budget.New(budget.Default()))
 		for i := range others {
@@ -200,6 +202,7 @@ func budgetTargets(p plan) (ts []target, samples []series) {
 
 func breakerTargets(p plan) (ts []target, samples []series) {
 	p.clock = wallClock // several goroutines
+	p.slice /= 2        // a collection leaves little to do
 	gates := parts()[2].peers
 	for _, b := range []struct {
 		goroutines int

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
+	"time"
 )
 
 // idlePerHost is MaxIdleConnsPerHost of every base: as many as goroutines.
@@ -78,15 +84,24 @@ func loopback(protocol string) *world {
 }
 
 func start(srv *httptest.Server, protocol string) {
-	switch protocol {
-	case "HTTP/1":
+	if protocol == "HTTP/1" {
 		srv.Start()
-	case "TLS":
-		srv.StartTLS()
-	case "HTTP/2":
-		srv.EnableHTTP2 = true
-		srv.StartTLS()
+		return
 	}
+	srv.EnableHTTP2 = protocol == "HTTP/2"
+	srv.TLS = &tls.Config{Certificates: []tls.Certificate{certificate()}, MinVersion: tls.VersionTLS12}
+	srv.StartTLS()
+}
+
+// certificate is one on a P-256 key, as most servers have: signing with the RSA
+// key of httptest would be most of a handshake.
+func certificate() tls.Certificate {
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	about := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"example.com"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	}
+	return tls.Certificate{Certificate: [][]byte{must(x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key))}, PrivateKey: key}
 }
 
 // baseFor returns a new http.Transport that trusts srv.
