@@ -42,7 +42,7 @@ func (b *responseBody) Read(p []byte) (int, error) {
 		}
 	}
 	if err != io.EOF {
-		b.sticky.CompareAndSwap(nil, &err)
+		b.stick(err)
 		b.legacy.settle(err)
 	}
 	if b.state.Or(bodyEnded|useOver)&useOver == 0 {
@@ -50,6 +50,10 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// stick keeps the first error of Read. It is a function of its own because its
+// err is on the heap.
+func (b *responseBody) stick(err error) { b.sticky.CompareAndSwap(nil, &err) }
 
 // Close ends the body. A connection whose body was not read to its end serves
 // no other request on HTTP/1, and is closed.

@@ -81,7 +81,7 @@ func (x *exchange) resolve() error {
 	x.trace = httptrace.ContextClientTrace(x.ctx)
 	u := x.req.URL
 	x.to = endpointOf(u)
-	x.hooks.to = x.to
+	x.hooks.by = x.req
 	x.key = key{endpoint: x.to}
 	if proxy := x.t.base.Proxy; proxy != nil {
 		var err error

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
@@ -12,7 +13,7 @@ import (
 type hooks struct {
 	t  *Transport
 	of *events.Hooks // of the context
-	to endpoint      // of the request
+	by *http.Request // whose events they are; nil: nobody's
 }
 
 func (h hooks) none() bool { return h.of == nil && h.t.cfg.Hooks == nil }
@@ -23,10 +24,10 @@ func (h hooks) meta(ctx context.Context, c *conn) events.Meta {
 	m := events.MetaFrom(ctx)
 	switch {
 	case m.Origin != "":
-	case c != nil && c.g.key.endpoint == h.to:
+	case c != nil && c.g.key.host != "":
 		m.Origin = c.g.origin
 	default:
-		m.Origin = h.to.origin()
+		m.Origin = endpointOf(h.by.URL).origin()
 	}
 	return m
 }

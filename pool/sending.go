@@ -62,7 +62,7 @@ func (s *sending) Value(k any) any {
 	return s.ctx().Value(k)
 }
 
-func (s *sending) hooks() hooks { return hooks{t: s.c.g.t, of: s.of, to: s.endpoint()} }
+func (s *sending) hooks() hooks { return hooks{t: s.c.g.t, of: s.of, by: s.orig} }
 
 func (s *sending) endpoint() endpoint {
 	if to := s.c.g.key.endpoint; to.host != "" {
