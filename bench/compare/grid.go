@@ -170,4 +170,4 @@ func (c cell) count(e *entrant) row {
 }
 
 // gridPlan is for cells: many contestants, short slices.
-var gridPlan = plan{rounds: 40, slice: 2500 * time.Microsecond, clock: wallClock}
+var gridPlan = plan{rounds: 40, slice: 2 * time.Millisecond, clock: wallClock}

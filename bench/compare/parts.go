@@ -80,7 +80,7 @@ func parts() []part {
 				return func() { must(b.Allow())(nil) }
 			}},
 			{"failsafe-go", func() op {
-				b := circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(0.5, 20, time.Minute).Build()
+				b := circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(0.5, leastCalls, time.Minute).Build()
 				return func() {
 					if b.TryAcquirePermit() {
 						b.RecordSuccess()

@@ -101,12 +101,12 @@ func (r *results) poisonedAt(c poisonedCase) [][]string {
 
 // writePoisonedCells writes all that was counted of the poisoned pools.
 func (r *results) writePoisonedCells(w io.Writer) {
-	fmt.Fprintf(w, "\n## A poisoned pool in full\n\nAs in the table above, %d calls each. Time per call of all goroutines together, median and upper end over the rounds; bytes and allocations per call, the server's share included; the connections that the server accepted for the calls, and the requests that it saw on dead and living ones.\n", poisonedCalls)
+	fmt.Fprintf(w, "\n## A poisoned pool in full\n\nAs in the table above, %d calls each. Time per call of all goroutines together, median and upper end over the rounds; bytes and allocations per call, the server's share included; the connections that the server accepted for the calls, and the requests that it saw on dead and living ones. To failsafe-go a dead connection is a failure like any other: with many goroutines its retry budget and then its breaker refuse calls.\n", poisonedCalls)
 	for _, c := range poisonedCases() {
 		if r.poisoned[c] == nil {
 			continue
 		}
-		fmt.Fprintf(w, "\n### %s %s, %s\n\n| | time | bytes | allocations | connections | requests | errors |\n| --- | --- | --- | --- | --- | --- | --- |\n", c.Protocol, c.Method, goroutines(c.Goroutines))
+		fmt.Fprintf(w, "\n### %s %s, %s\n\n| | time | bytes | allocations | connections | requests | errors |\n| --- | --- | --- | --- | --- | --- | --- |\n", c.Protocol, c.Method, inWords(c.Goroutines))
 		for _, p := range r.poisoned[c] {
 			fmt.Fprintf(w, "| %s | %s | %d | %d | %d | %d | %d |\n", nameOn(p.Name), p.Time.text("ns"),
 				p.Bytes/uint64(p.Calls), p.Allocs/uint64(p.Calls), p.Conns, p.Requests, p.Errors) //nolint:gosec // counts
@@ -114,8 +114,8 @@ func (r *results) writePoisonedCells(w io.Writer) {
 	}
 }
 
-// goroutines is their number in words.
-func goroutines(n int) string {
+// inWords is a number of goroutines.
+func inWords(n int) string {
 	if n == 1 {
 		return "1 goroutine"
 	}
@@ -155,7 +155,7 @@ func (r *results) writeScale(w io.Writer) {
 func (r *results) writeCells(w io.Writer) {
 	fmt.Fprintf(w, "\n## Calls\n\nEvery contestant sends GET through an http.Client or its own way of sending, and reads two bytes. Those that retry do so up to %d times without waiting. Time: median (upper end of the 95 %% interval) per call of all goroutines together. Counted over %d calls from the first on: bytes and allocations per call, the server's share included; TCP connections, and those that were left open until the context of the call ended; requests that the server saw; errors that callers saw.\n", retries, counted)
 	for _, c := range r.cells {
-		fmt.Fprintf(w, "\n### %s, %s, %s\n\n| | time | bytes | allocations | connections | left open | requests | errors |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n", c.World, c.health(), goroutines(c.Goroutines))
+		fmt.Fprintf(w, "\n### %s, %s, %s\n\n| | time | bytes | allocations | connections | left open | requests | errors |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n", c.World, c.health(), inWords(c.Goroutines))
 		for _, row := range c.rows {
 			name := row.Name
 			if c.World != "memory" {

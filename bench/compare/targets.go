@@ -137,7 +137,7 @@ func served(protocol string) (*http.Transport, string, func()) {
 
 func poolTargets(p plan, protocol string) ([]target, []series) {
 	p.clock = processorClock
-	p.slice *= 2 // garbage is collected once in 30 ms here
+	p.slice = p.slice * 5 / 3 // garbage is collected once in 30 ms here
 	base, url, stop := served(protocol)
 	defer stop()
 	baseOfPool, _, stopToo := served(protocol)
@@ -181,10 +181,10 @@ func budgetTargets(p plan) (ts []target, samples []series) {
 		}
 		tokens := b.Partition(origin)
 		tokens.Replenish()
-		for _, goroutines := range []int{1, 64} {
+		for _, n := range []int{1, 64} {
 			// A hundred at a time: the call of an op would cost more.
 			const batch = 100
-			c := p.interleaved([]team{sharedTeam(goroutines, func() {
+			c := p.interleaved([]team{sharedTeam(n, func() {
 				for range batch {
 					tokens.Replenish()
 				}
@@ -193,8 +193,8 @@ func budgetTargets(p plan) (ts []target, samples []series) {
 			for r := range c.times[0] {
 				c.times[0][r] /= batch
 			}
-			ts = append(ts, target{fmt.Sprintf("replenish, %d other partitions, %d goroutines", others, goroutines), "ns", 5, c.time(0)})
-			samples = append(samples, c.series(benchmark("Target", "group", "budget", "others", others, "goroutines", goroutines), "plimsoll")...)
+			ts = append(ts, target{fmt.Sprintf("replenish, %d other partitions, %s", others, inWords(n)), "ns", 5, c.time(0)})
+			samples = append(samples, c.series(benchmark("Target", "group", "budget", "others", others, "goroutines", n), "plimsoll")...)
 		}
 	}
 	return ts, samples
@@ -209,7 +209,7 @@ func breakerTargets(p plan) (ts []target, samples []series) {
 		bound      float64
 	}{{1, 1.0}, {64, 0.5}} {
 		c := p.interleaved([]team{sharedTeam(b.goroutines, gates[0].make()), sharedTeam(b.goroutines, gates[1].make())})
-		ts = append(ts, target{fmt.Sprintf("breaker ÷ gobreaker, %d goroutines", b.goroutines), "×", b.bound, c.ratio(1, -1)})
+		ts = append(ts, target{"breaker ÷ gobreaker, " + inWords(b.goroutines), "×", b.bound, c.ratio(1, -1)})
 		samples = append(samples, c.series(benchmark("Target", "group", "breaker", "goroutines", b.goroutines), gates[0].name, gates[1].name)...)
 	}
 	return append(ts, target{"breaker: allocations of an admission and its success", "", 1, exactly(allocs(team{gates[0].make()}))}), samples
