@@ -117,7 +117,7 @@ func (x *exchange) send() (*http.Response, error) {
 	if !c.h2 {
 		// With a reservation RoundTrip need not ask whether there is room. If
 		// there is none, RoundTrip says why, or waits.
-		c.cc.Reserve()
+		_ = c.cc.Reserve()
 	}
 	resp, err := c.cc.RoundTrip(req)
 	if err != nil {
