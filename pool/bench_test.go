@@ -78,7 +78,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 // pool and http.Transport take for the same exchanges, from slices in the order
 // A B B A, which is one operation: "ratio" is the median of the operations,
 // "upper" the upper end of its 95 % interval, by bootstrap. Both are of use from
-// some 200 operations on (-benchtime 200x). A slice is long enough for the
+// some 400 operations on (-benchtime 400x). A slice is long enough for the
 // garbage that it makes to be collected in it.
 func BenchmarkAgainstTransport(b *testing.B) {
 	const slice = 1024
