@@ -274,6 +274,29 @@ func TestAnEventCostsAtMostOneAllocation(t *testing.T) {
 	}
 }
 
+// What a Reader keeps for the next event leaves half of the 64 KiB beside a large
+// event to whatever else belongs to its stream: the connection, a decompressor.
+func TestLittleIsKeptBesideALargeEvent(t *testing.T) {
+	const size, beside = 1 << 20, 32 << 10
+	for _, before := range []string{"", "id:1\ndata:" + strings.Repeat("x", 32<<10) + "\n\n"} {
+		src := io.MultiReader(strings.NewReader(before+"data:"), io.LimitReader(&endless{again: "x"}, size), strings.NewReader("\n\n"))
+		base := liveHeap()
+		r := NewReader(src, WithLineBytes(-1))
+		var ev Event
+		for len(ev.Data) != size {
+			var err error
+			if ev, err = r.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if kept := liveHeap() - base - size; kept > beside {
+			t.Errorf("after %d bytes: %d bytes are live beside the event, want at most %d", len(before), kept, beside)
+		}
+		runtime.KeepAlive(r)
+		runtime.KeepAlive(ev)
+	}
+}
+
 // The type and the id of an event must not keep its data alive for long: the
 // Reader itself remembers them.
 func TestARememberedIDDoesNotKeepALargeEventAlive(t *testing.T) {

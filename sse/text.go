@@ -29,7 +29,8 @@ type text struct {
 type segment [segmentBytes]byte
 
 // spares are segments for reuse, so that a stream of events of up to 32 KiB
-// does not allocate any.
+// does not allocate any. Those of a longer text are not kept: they would be live
+// beside the event that it has become.
 type spares struct {
 	list [spareMax]*segment
 	n    int // used entries of list
@@ -105,8 +106,10 @@ func (t *text) reset(sp *spares) {
 }
 
 func (t *text) drop(sp *spares) {
-	for _, g := range t.segs {
-		sp.give(g)
+	if len(t.segs) <= spareMax {
+		for _, g := range t.segs {
+			sp.give(g)
+		}
 	}
 	clear(t.segs)
 	if t.segs, t.rest = t.segs[:0], 0; cap(t.segs) > keptSegments {
