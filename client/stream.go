@@ -92,8 +92,9 @@ import (
 // # Goroutines
 //
 // A Stream has none of its own. Reading, reconnecting and all hooks run on the
-// goroutine that ranges over Events. All other methods may be called from
-// anywhere at any time.
+// goroutine that ranges over Events; where Close ends the stream while the
+// loop's body runs, or none does, the hooks of the end run in Close. All other
+// methods may be called from anywhere at any time.
 type Stream struct {
 	client http.Client // the embedded one as it was, with a Timeout of 0 and the connection as its Transport
 	t      *Transport

@@ -40,6 +40,9 @@ func (s *Stream) read() (sse.Event, error) {
 		}
 		s.drop()
 		if !s.resumes(err) {
+			if over := overError(s.ctx); over != nil && err == io.EOF && s.cfg.Resume {
+				err = over // else it would have gone on
+			}
 			return sse.Event{}, err
 		}
 		if err := s.resume(err); err != nil {

@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +120,39 @@ func TestCancelAndCloseDuringTheWaitForAReconnection(t *testing.T) {
 			}
 			cancel()
 		})
+	}
+}
+
+// The context may end after the connection and before the stream has found out
+// what comes next.
+func TestACancellationRightBehindALossIsTheCause(t *testing.T) {
+	for _, part := range []string{"data: 1\n\n", "end:data: 1\n\n"} {
+		for _, late := range []bool{false, true} {
+			inBubble(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(context.Background())
+				want, reason := context.Canceled, events.StreamCanceled
+				over := func() { cancel() }
+				if late {
+					ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+					want, reason = context.DeadlineExceeded, events.StreamDeadline
+					over = func() { <-ctx.Done() }
+				}
+				defer cancel()
+				hooks := &events.Hooks{CallDone: func(context.Context, events.CallDone) { over() }}
+				r := newRig(t, Config{Hooks: hooks, Stream: StreamConfig{Resume: true}}, flaky(part, part))
+				got, err := collect(t, r.stream(ctx))
+				equal(t, got, "message/=1")
+				if reasonOf(err) != reason || !errors.Is(err, want) {
+					t.Errorf("%q: error %v, want reason %q and %v as the cause", part, err, reason, want)
+				}
+				if lost := !strings.HasPrefix(part, "end:"); lost && !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("%q: error %v does not tell of the loss", part, err)
+				}
+				if r.over(reason); len(r.requests()) != 1 {
+					t.Errorf("%q: %d requests, want 1", part, len(r.requests()))
+				}
+			})
+		}
 	}
 }
 
