@@ -175,6 +175,11 @@ func (s *Stream) terminal(err error) *StreamError {
 	}
 	e = &StreamError{Reason: s.endReason(err), Err: err}
 	switch e.Reason {
+	case events.StreamCanceled, events.StreamDeadline:
+		// The connection may have been lost before the context ended.
+		if over := overError(s.ctx); over != nil && !errors.Is(err, s.ctx.Err()) {
+			e.Err = fmt.Errorf("%w; %w", over, err)
+		}
 	case events.StreamTotalBytes, events.StreamLineBytes, events.StreamEventBytes:
 		e.Status, e.Code = http.StatusRequestEntityTooLarge, "HTTP_413"
 	}
@@ -214,8 +219,11 @@ func refusedError(resp *http.Response, reason events.StreamReason) error {
 	var err error
 	switch reason {
 	case events.StreamContentType:
-		mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-		err = fmt.Errorf("client: the response's content type is %s, want text/event-stream", known(mediaType,
+		mediaType, _, malformed := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		if mediaType == "" && malformed != nil && resp.Header.Get("Content-Type") != "" {
+			mediaType = "malformed"
+		}
+		err = fmt.Errorf("client: the response's content type is %s, want text/event-stream", known(mediaType, "malformed",
 			"text/html", "text/plain", "text/xml", "application/json", "application/problem+json", "application/x-ndjson", "application/xml", "application/octet-stream"))
 	case events.StreamEncoding:
 		name := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
