@@ -37,8 +37,10 @@ func (j *journal) add(format string, args ...any) {
 	j.lines = append(j.lines, fmt.Sprintf(format, args...))
 }
 
-// take returns the lines and forgets them. When a request counts as written is
-// a matter of two goroutines, so its line comes last. On HTTP/2 all lines of the
+// take returns the lines and forgets them. When a request counts as written,
+// and that its writer waits for 100-continue, which it says behind the bytes that
+// the server may answer at once, are a matter of two goroutines: their lines come
+// last. On HTTP/2 all lines of the
 // writing goroutine and those of the reading one are put in order, and of
 // GetConn, which http.Transport says for each of its pools in which it looks, one
 // with the address of the proxy and one with that of the server, one is left.
@@ -55,6 +57,9 @@ func (j *journal) take(multiplexed bool) []string {
 			lines[0] = "GetConn"
 		}
 	}
+	if i := slices.Index(lines, waitLine); i >= 0 {
+		lines = append(slices.Delete(lines, i, i+1), waitLine)
+	}
 	if j.wrote {
 		lines = append(lines, "WroteRequest")
 	}
@@ -62,10 +67,12 @@ func (j *journal) take(multiplexed bool) []string {
 	return lines
 }
 
+const waitLine = "Wait100Continue"
+
 // stage tells the lines of the dial, the writing and the reading apart.
 func stage(line string) int {
 	switch {
-	case strings.HasPrefix(line, "Wrote"), line == "Wait100Continue":
+	case strings.HasPrefix(line, "Wrote"):
 		return 1
 	case strings.HasPrefix(line, "Got") && !strings.HasPrefix(line, "GotConn"):
 		return 2
@@ -100,7 +107,7 @@ func (j *journal) trace() *httptrace.ClientTrace {
 			}
 		},
 		WroteHeaders:    func() { j.add("WroteHeaders") },
-		Wait100Continue: func() { j.add("Wait100Continue") },
+		Wait100Continue: func() { j.add(waitLine) },
 		WroteRequest: func(i httptrace.WroteRequestInfo) {
 			j.mu.Lock()
 			defer j.mu.Unlock()

@@ -138,6 +138,7 @@ func served(protocol string) (*http.Transport, string, func()) {
 func poolTargets(p plan, protocol string) ([]target, []series) {
 	p.clock = processorClock
 	p.slice = p.slice * 5 / 3 // garbage is collected once in 30 ms here
+	p.rounds *= 2             // bound and figure are close together: a narrow interval
 	base, url, stop := served(protocol)
 	defer stop()
 	baseOfPool, _, stopToo := served(protocol)
