@@ -129,7 +129,7 @@ func (s *sending) release(how ending) {
 		how = ending{cause: events.ConnCanceled}
 	}
 	how.last = true
-	cause := s.c.g.t.release(s.ctx(), s.hooks(), s.c, how)
+	cause := s.c.g.t.release(s.ctx, s.hooks(), s.c, how)
 	s.legacy.end()
 	if body := s.req.Body; body != nil && !how.reusable {
 		// The connection has ended. net/http may hang in the body's Read, or
@@ -137,7 +137,7 @@ func (s *sending) release(how ending) {
 		body.Close()
 	}
 	if s.traced && how.reusable && !s.c.h2 && cause != events.ConnNoReuse {
-		if trace := httptrace.ContextClientTrace(s.ctx()); trace.PutIdleConn != nil {
+		if trace := httptrace.ContextClientTrace(s.ctx); trace.PutIdleConn != nil {
 			trace.PutIdleConn(putIdleError(cause))
 		}
 	}

@@ -18,14 +18,13 @@ import (
 // so the pool itself closes the connection when the request's context ends,
 // which is all that net/http would do.
 type sending struct {
-	orig   *http.Request // the request as the caller gave it
+	ctx    context.Context // of the request, which after an error is its caller's again while net/http still asks
 	c      *conn
-	of     *events.Hooks // of the context
 	probe  *probe        // nil: no trace
-	stop   func() bool   // of the watch on orig's context; false: it has closed the connection. nil: none
+	stop   func() bool   // of the watch on ctx; false: it has closed the connection. nil: none
 	legacy *legacyCancel // nil: none
 
-	req    http.Request          // what is sent: a copy of orig
+	req    http.Request          // what is sent: a copy of the request
 	rc     io.ReadCloser         // the response's body as net/http made it
 	sticky atomic.Pointer[error] // the error that Read has returned; nil: io.EOF
 	state  atomic.Uint32         // bits, see below
@@ -41,16 +40,14 @@ const (
 	bodyEnded                     // Read has returned an error, which is in sticky
 )
 
-func (s *sending) ctx() context.Context { return s.orig.Context() }
-
-func (s *sending) Deadline() (time.Time, bool) { return s.ctx().Deadline() }
-func (s *sending) Err() error                  { return s.ctx().Err() }
+func (s *sending) Deadline() (time.Time, bool) { return s.ctx.Deadline() }
+func (s *sending) Err() error                  { return s.ctx.Err() }
 
 func (s *sending) Done() <-chan struct{} {
 	if !s.c.h2 {
 		return nil
 	}
-	return s.ctx().Done()
+	return s.ctx.Done()
 }
 
 func (s *sending) Value(k any) any {
@@ -59,16 +56,16 @@ func (s *sending) Value(k any) any {
 			return v
 		}
 	}
-	return s.ctx().Value(k)
+	return s.ctx.Value(k)
 }
 
-func (s *sending) hooks() hooks { return hooks{t: s.c.g.t, of: s.of, by: s.orig} }
+func (s *sending) hooks() hooks { return hooks{t: s.c.g.t, of: events.From(s.ctx), by: &s.req} }
 
 func (s *sending) endpoint() endpoint {
 	if to := s.c.g.key.endpoint; to.host != "" {
 		return to
 	}
-	return endpointOf(s.orig.URL) // the connection serves any host
+	return endpointOf(s.req.URL) // the connection serves any host
 }
 
 // unwatch ends the watch on the request's context, and reports whether the
@@ -82,7 +79,7 @@ func (s *sending) canceled(err error) error {
 	if s.c.h2 && !errors.Is(err, s.Err()) {
 		return nil
 	}
-	return context.Cause(s.ctx())
+	return context.Cause(s.ctx)
 }
 
 // gotFirstByte reports whether a byte of a response has arrived, as far as is
@@ -93,7 +90,7 @@ func (s *sending) gotFirstByte() bool { return s.probe != nil && s.probe.first.L
 // or has been released; on error x.c is still held.
 func (x *exchange) send() (*http.Response, error) {
 	c := x.c
-	s := &sending{orig: x.req, c: c, of: x.hooks.of}
+	s := &sending{ctx: x.ctx, c: c}
 	x.s = s
 	switch {
 	case x.trace != nil:
