@@ -132,16 +132,22 @@ func (x *exchange) unwind() {
 		x.resp.Body.Close()
 		return
 	}
-	if x.s != nil {
-		x.s.unwatch()
-		x.s.legacy.end()
+	how := ending{reusable: true, unused: true}
+	if s := x.s; s != nil {
+		if s.c == x.c && x.body.passed {
+			how = s.reuse()
+		}
+		if !s.unwatch() && s.c == x.c {
+			how = ending{cause: events.ConnCanceled}
+		}
+		s.legacy.end()
 	}
 	if c := x.c; c != nil {
 		x.c = nil
 		if x.got.announce {
 			x.t.background(func() { x.t.openedIdle(c) })
 		}
-		x.t.release(x.ctx, x.hooks, c, ending{reusable: true, unused: true})
+		x.t.release(x.ctx, x.hooks, c, how)
 	}
 	if x.admitted {
 		x.t.mu.Lock()

@@ -195,3 +195,43 @@ func TestHooksMayUseThePool(t *testing.T) {
 		})
 	}
 }
+
+// The watch on the context may be closing the connection when a hook panics.
+func TestAConnectionThatItsRequestIsAboutToCloseIsNotKept(t *testing.T) {
+	inWorld(t, faultserver.Config{Protocol: faultserver.H1}, nil, func(w *world) {
+		w.park(1)
+		w.srv.RaceIdle(faultserver.FIN)
+		ctx, cancel := context.WithCancel(w.Context())
+		req := hooked(w.request(ctx, "HEAD", "/x", ""), &events.Hooks{
+			ConnRecovered: func(context.Context, events.ConnRecovered) { w.log.reset(); cancel(); panic(boom{}) },
+		})
+		if got := ends(func() { w.send(req) }); got.value != (boom{}) {
+			t.Fatalf("it ended with %+v", got)
+		}
+		synctest.Wait()
+		if closed := of[events.ConnClosed](w.log); len(closed) != 1 || closed[0].Cause != events.ConnCanceled {
+			t.Errorf("closed %+v", closed)
+		}
+		w.mustDo("GET", "/after", "")
+	})
+}
+
+func TestAConnectionWhoseHookPanickedAfterItsAnswerHasServed(t *testing.T) {
+	for _, p := range faultserver.Protocols() {
+		inWorld(t, faultserver.Config{Protocol: p}, nil, func(w *world) {
+			w.park(1)
+			w.srv.RaceIdle(faultserver.FIN)
+			req := hooked(w.request(w.Context(), "HEAD", "/x", ""), &events.Hooks{
+				ConnRecovered: func(context.Context, events.ConnRecovered) { panic(boom{}) },
+			})
+			if got := ends(func() { w.send(req) }); got.value != (boom{}) {
+				t.Fatalf("it ended with %+v", got)
+			}
+			w.log.reset()
+			w.mustDo("GET", "/after", "")
+			if got := of[events.ConnAcquired](w.log); len(got) != 1 || !got[0].Reused {
+				t.Errorf("%v: acquired %+v", p, got)
+			}
+		})
+	}
+}
