@@ -26,7 +26,7 @@ type part struct {
 
 type named struct {
 	name string
-	make func() op // shared by all goroutines
+	make func() op // shared by all goroutines; a parser makes a reader in each call
 }
 
 const origin = "https://api.example:443"
@@ -100,7 +100,7 @@ func check(err error) {
 }
 
 func sseParsers(n, size int) []named {
-	event := "event: delta\nid: 7\ndata: " + strings.Repeat("x", size-26) + "\n\n"
+	event := "event: delta\nid: 7\ndata: " + strings.Repeat("x", size-27) + "\n\n"
 	stream := []byte(strings.Repeat(event, n))
 	return []named{
 		{"plimsoll", func() op {
@@ -138,11 +138,9 @@ type partResult struct {
 	Goroutines int
 	Names      []string
 	Times      []interval
+	Bytes      []float64
 	Allocs     []float64
 }
-
-// concurrent reports whether several goroutines share what the part makes.
-func (pt part) concurrent() bool { return !strings.HasPrefix(pt.title, "SSE") }
 
 func (pt part) measure(p plan, goroutines int) (partResult, []series) {
 	result := partResult{Title: pt.title, Goroutines: goroutines}
@@ -150,14 +148,19 @@ func (pt part) measure(p plan, goroutines int) (partResult, []series) {
 	for _, peer := range pt.peers {
 		o := peer.make()
 		result.Names = append(result.Names, peer.name)
-		result.Allocs = append(result.Allocs, allocs(team{o}))
+		bytes, allocs := heapOf(team{o})
+		result.Bytes, result.Allocs = append(result.Bytes, bytes), append(result.Allocs, allocs)
 		teams = append(teams, sharedTeam(goroutines, o))
 	}
 	c := p.interleaved(teams)
 	for i := range teams {
 		result.Times = append(result.Times, c.time(i))
 	}
-	return result, c.series(benchmark("Part", "part", pt.title, "goroutines", goroutines), result.Names...)
+	samples := c.series(benchmark("Part", "part", pt.title, "goroutines", goroutines), result.Names...)
+	for i := range samples {
+		samples[i].Bytes, samples[i].Allocs = result.Bytes[i], result.Allocs[i]
+	}
+	return result, samples
 }
 
 // sharedTeam is a team whose members share one op.

@@ -131,10 +131,10 @@ func nameOn(name string) string {
 }
 
 func (r *results) writeParts(w io.Writer) {
-	fmt.Fprint(w, "\n## Parts\n\n| | goroutines | | time | allocations |\n| --- | --- | --- | --- | --- |\n")
+	fmt.Fprint(w, "\n## Parts\n\n| | goroutines | | time | bytes | allocations |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, p := range r.parts {
 		for i, name := range p.Names {
-			fmt.Fprintf(w, "| %s | %d | %s | %s | %s |\n", p.Title, p.Goroutines, name, p.Times[i].text("ns"), figure(p.Allocs[i], ""))
+			fmt.Fprintf(w, "| %s | %d | %s | %s | %.0f | %s |\n", p.Title, p.Goroutines, name, p.Times[i].text("ns"), p.Bytes[i], figure(p.Allocs[i], ""))
 		}
 	}
 }

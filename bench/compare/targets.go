@@ -77,6 +77,12 @@ func withoutTelemetry(p plan) ([]target, []series) {
 
 // allocs is the number of allocations of one operation.
 func allocs(t team) float64 {
+	_, n := heapOf(t)
+	return n
+}
+
+// heapOf gives the bytes and the number of the allocations of one operation.
+func heapOf(t team) (bytes, allocs float64) {
 	const n = 2000
 	t.run(64, wallClock)
 	var before, after runtime.MemStats
@@ -84,7 +90,7 @@ func allocs(t team) float64 {
 	t.run(n, wallClock)
 	runtime.ReadMemStats(&after)
 	// What runs in the background allocates now and then.
-	return float64((after.Mallocs - before.Mallocs + n/20) / n) //nolint:gosec // small
+	return float64((after.TotalAlloc - before.TotalAlloc) / n), float64((after.Mallocs - before.Mallocs + n/20) / n) //nolint:gosec // small
 }
 
 // telemetryMode is what plimsoll's and otelhttp's telemetry goes to.
