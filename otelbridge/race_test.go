@@ -1,5 +1,0 @@
-//go:build race
-
-package otelbridge_test
-
-const raceEnabled = true
