@@ -257,18 +257,6 @@ func TestAKeyDoesNotPinTheStringItWasCutFrom(t *testing.T) {
 	}
 }
 
-func TestABalanceHasCacheLinesOfItsOwn(t *testing.T) {
-	if unsafe.Sizeof(uintptr(0)) != 8 {
-		t.Skip("the padding is measured for 64 bits")
-	}
-	if size := unsafe.Sizeof(Partition{}); size != 128 {
-		t.Errorf("a Partition has %d bytes, want 128", size)
-	}
-	if p := small(t, 1).Partition("a"); uintptr(unsafe.Pointer(p))%64 != 0 {
-		t.Errorf("a Partition begins within a cache line: %p", p)
-	}
-}
-
 func TestTheHotPathDoesNotAllocate(t *testing.T) {
 	b := small(t, 1)
 	dropped := b.Partition("dropped")
