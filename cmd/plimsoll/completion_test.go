@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-http/plimsoll/internal/require"
 )
 
 func TestCompletionKnowsEveryFlagOfEveryCommand(t *testing.T) {
@@ -33,16 +35,6 @@ func TestCompletionKnowsEveryFlagOfEveryCommand(t *testing.T) {
 	}
 }
 
-// shell returns a shell, or skips. No shell but bash is asked of a machine.
-func shell(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("SKIPPED PART: the completion under %s (not on PATH)", name)
-	}
-	return path
-}
-
 func completionScript(t *testing.T, name string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "completion")
@@ -59,7 +51,7 @@ func completionScript(t *testing.T, name string) string {
 func TestTheShellsAcceptTheirCompletion(t *testing.T) {
 	for _, name := range shells() {
 		t.Run(name, func(t *testing.T) {
-			path := shell(t, name)
+			path := require.Tool(t, name)
 			if out, err := exec.CommandContext(t.Context(), path, "-n", completionScript(t, name)).CombinedOutput(); err != nil || len(out) > 0 {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -68,7 +60,7 @@ func TestTheShellsAcceptTheirCompletion(t *testing.T) {
 }
 
 func TestBashCompletes(t *testing.T) {
-	path := shell(t, "bash")
+	path := require.Tool(t, "bash")
 	script := completionScript(t, "bash")
 	dir := t.TempDir()
 	for _, name := range []string{"a file", "another"} {

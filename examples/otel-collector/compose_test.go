@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/plimsoll-http/plimsoll/examples/otel-collector/internal/gateway"
 	"github.com/plimsoll-http/plimsoll/examples/otel-collector/internal/traces"
+	"github.com/plimsoll-http/plimsoll/internal/require"
 )
 
 const root = "../.."
@@ -62,13 +64,26 @@ func TestTheComposeFileIsCheckedAgainstTheSpecification(t *testing.T) {
 	}
 }
 
-func TestDockerComposeTakesTheFileIfItIsThere(t *testing.T) {
-	if err := exec.Command("docker", "compose", "version").Run(); err != nil {
-		t.Skip("SKIPPED PART: docker compose is not installed; the file was loaded by its library")
+// Docker Compose is a plugin of docker, or a program of its own.
+func TestDockerComposeTakesTheFile(t *testing.T) {
+	compose := []string{"docker", "compose"}
+	if exec.Command("docker", "compose", "version").Run() != nil {
+		compose = []string{require.Tool(t, "docker-compose")}
+		if version, err := exec.Command(compose[0], "version", "--short").Output(); err != nil || strings.HasPrefix(string(version), "1.") {
+			require.Missing(t, fmt.Sprintf("Docker Compose 2 or later; docker-compose is %q, %v", version, err))
+		}
 	}
-	out, err := exec.Command("docker", "compose", "-f", filepath.Join(root, "docker-compose.yml"), "config", "--quiet").CombinedOutput()
+	data, err := os.ReadFile(filepath.Join(root, "docker-compose.yml"))
 	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatal(err)
+	}
+	broken := strings.Replace(string(data), "service_healthy", "service_happy", 1)
+	for content, good := range map[string]bool{string(data): true, broken: false} {
+		cmd := exec.Command(compose[0], append(compose[1:], "--project-directory", root, "-f", "-", "config", "--quiet")...)
+		cmd.Stdin = strings.NewReader(content)
+		if out, err := cmd.CombinedOutput(); (err == nil) != good {
+			t.Errorf("docker compose takes the file: %v, want %v: %s", err == nil, good, out)
+		}
 	}
 }
 
