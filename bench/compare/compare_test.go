@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-http/plimsoll/internal/require"
 )
 
 // A job is run by starting this program again: here, the test's.
@@ -168,10 +170,7 @@ func TestWhatAContestantLeavesOpenIsClosedAfterItsSliceAndTold(t *testing.T) {
 // http.Server waits for a file descriptor for ever, and the clients for the
 // server.
 func TestAProcessWithoutFileDescriptorsEndsWithAnError(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("sh is missing: it sets the limit")
-	}
+	sh := require.Tool(t, "sh") // it sets the limit
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
