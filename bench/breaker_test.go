@@ -2,8 +2,6 @@ package bench
 
 import (
 	"context"
-	"math/rand/v2"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -13,6 +11,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"github.com/plimsoll-http/plimsoll/breaker"
+	"github.com/plimsoll-http/plimsoll/internal/bootstrap"
 )
 
 // breakerPeers run one healthy operation: asked for, admitted, settled as a
@@ -88,31 +87,12 @@ func BenchmarkBreakerRatio(b *testing.B) {
 				x += timeSlice(b, goroutines, a)
 				ratios = append(ratios, float64(x)/float64(y))
 			}
-			b.ReportMetric(median(ratios), "x-gobreaker")
-			b.ReportMetric(upperEnd(ratios), "x-gobreaker-upper")
+			ratio := bootstrap.Median(ratios)
+			b.ReportMetric(ratio.Mid, "x-gobreaker")
+			b.ReportMetric(ratio.High, "x-gobreaker-upper")
 			b.ReportMetric(float64(len(ratios)), "slices")
 		})
 	}
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
-}
-
-// upperEnd returns the upper end of the bootstrap 95 % interval of the median.
-func upperEnd(values []float64) float64 {
-	rng := rand.New(rand.NewPCG(1, 1))
-	medians := make([]float64, 2000)
-	sample := make([]float64, len(values))
-	for i := range medians {
-		for j := range sample {
-			sample[j] = values[rng.IntN(len(values))]
-		}
-		medians[i] = median(sample)
-	}
-	slices.Sort(medians)
-	return medians[len(medians)*975/1000]
 }
 
 // timeSlice runs 128,000 operations.

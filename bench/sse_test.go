@@ -3,14 +3,14 @@ package bench
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/plimsoll-http/plimsoll/sse"
 	peer "github.com/tmaxmax/go-sse"
+
+	"github.com/plimsoll-http/plimsoll/internal/bootstrap"
+	"github.com/plimsoll-http/plimsoll/sse"
 )
 
 // sseStream is n events of size bytes each on the wire, blank line included.
@@ -110,32 +110,13 @@ func BenchmarkSSERatio(b *testing.B) {
 				own += timed(readPlimsoll)
 				ratios = append(ratios, float64(other)/float64(own))
 			}
-			low, mid, high := sseMedian(ratios)
-			b.ReportMetric(mid, "x-as-fast")
-			b.ReportMetric(low, "x-low95")
-			b.ReportMetric(high, "x-high95")
+			ratio := bootstrap.Median(ratios)
+			b.ReportMetric(ratio.Mid, "x-as-fast")
+			b.ReportMetric(ratio.Low, "x-low95")
+			b.ReportMetric(ratio.High, "x-high95")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
-}
-
-// sseMedian is the median of samples within its bootstrap 95 % interval.
-func sseMedian(samples []float64) (low, mid, high float64) {
-	median := func(s []float64) float64 {
-		slices.Sort(s)
-		return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-	}
-	rnd := rand.New(rand.NewPCG(1, 2))
-	medians := make([]float64, 1000)
-	draw := make([]float64, len(samples))
-	for i := range medians {
-		for j := range draw {
-			draw[j] = samples[rnd.IntN(len(samples))]
-		}
-		medians[i] = median(draw)
-	}
-	slices.Sort(medians)
-	return medians[25], median(slices.Clone(samples)), medians[974]
 }
 
 func checkSSE(b *testing.B, c sseCase, read func([]byte) (int, int)) {

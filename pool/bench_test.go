@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/plimsoll-http/plimsoll/internal/bootstrap"
 	"github.com/plimsoll-http/plimsoll/internal/faultserver/memconn"
 )
 
@@ -112,32 +111,13 @@ func BenchmarkAgainstTransport(b *testing.B) {
 				}
 				b.StopTimer()
 				if len(ratios) > 0 {
-					mid, upper := medianOf(ratios)
-					b.ReportMetric(mid, "ratio")
-					b.ReportMetric(upper, "upper")
+					ratio := bootstrap.Median(ratios)
+					b.ReportMetric(ratio.Mid, "ratio")
+					b.ReportMetric(ratio.High, "upper")
 				}
 			})
 		}
 	}
-}
-
-// medianOf returns the median of samples and the upper end of its bootstrap 95 %
-// interval.
-func medianOf(samples []float64) (mid, upper float64) {
-	const draws = 2000
-	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret: the same samples shall give the same interval
-	medians := make([]float64, draws)
-	draw := make([]float64, len(samples))
-	for i := range medians {
-		for k := range draw {
-			draw[k] = samples[rnd.IntN(len(samples))]
-		}
-		slices.Sort(draw)
-		medians[i] = draw[len(draw)/2]
-	}
-	slices.Sort(medians)
-	slices.Sort(samples)
-	return samples[len(samples)/2], medians[draws*975/1000]
 }
 
 func benchURL(protocol string) string {

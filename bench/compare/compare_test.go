@@ -48,17 +48,6 @@ func TestRoundsGoForwardsAndThenBackwards(t *testing.T) {
 	}
 }
 
-func TestTheIntervalHoldsTheMedian(t *testing.T) {
-	samples := []float64{9, 1, 5, 3, 7, 4, 6, 2, 8}
-	i := bootstrap(samples)
-	if i.Mid != 5 || i.Low > i.Mid || i.High < i.Mid || i.Low < 1 || i.High > 9 || i.Low == i.High {
-		t.Errorf("%+v", i)
-	}
-	if again := bootstrap(samples); again != i {
-		t.Errorf("%+v, and then %+v", i, again)
-	}
-}
-
 func TestARatioIsOfTheTimesAboveTheBareOne(t *testing.T) {
 	c := contest{times: [][]float64{{30, 30}, {50, 50}, {10, 10}}}
 	if got := c.ratio(1, 2).Mid; got != 0.5 {

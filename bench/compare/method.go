@@ -1,11 +1,11 @@
 package main
 
 import (
-	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-http/plimsoll/internal/bootstrap"
 )
 
 // op is one unit of work of one goroutine.
@@ -114,11 +114,13 @@ func (p plan) interleaved(teams []team) contest {
 	return result
 }
 
-// interval is a median with the ends of its bootstrap 95 % interval.
-type interval struct{ Low, Mid, High float64 }
+// interval is a median with the ends of its 95 % interval.
+type interval bootstrap.Interval
+
+func intervalOf(samples []float64) interval { return interval(bootstrap.Median(samples)) }
 
 // time is the time of one operation of contestant i.
-func (c contest) time(i int) interval { return bootstrap(c.times[i]) }
+func (c contest) time(i int) interval { return intervalOf(c.times[i]) }
 
 // ratio is (a − bare) / (b − bare), where a is the first contestant, formed in
 // each round; a negative bare is none.
@@ -132,28 +134,5 @@ func (c contest) ratio(b, bare int) interval {
 		}
 		rs[r] = x / y
 	}
-	return bootstrap(rs)
-}
-
-// bootstrap returns the median of samples and the interval that holds the
-// medians of 95 of 100 samples drawn from them with replacement.
-func bootstrap(samples []float64) interval {
-	const draws = 2000
-	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret: the same samples shall give the same interval
-	medians := make([]float64, draws)
-	draw := make([]float64, len(samples))
-	for i := range medians {
-		for j := range draw {
-			draw[j] = samples[rnd.IntN(len(samples))]
-		}
-		medians[i] = median(draw)
-	}
-	slices.Sort(medians)
-	return interval{medians[draws*25/1000], median(slices.Clone(samples)), medians[draws*975/1000-1]}
-}
-
-// median sorts s.
-func median(s []float64) float64 {
-	slices.Sort(s)
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+	return intervalOf(rs)
 }

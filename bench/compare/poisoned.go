@@ -219,7 +219,7 @@ func (c poisonedCase) meet(who contestant) (r poisoned, times []float64) {
 	base.CloseIdleConnections()
 	srv.CloseClientConnections()
 	srv.Close()
-	r.Time = bootstrap(times)
+	r.Time = intervalOf(times)
 	return r, times
 }
 
