@@ -156,6 +156,30 @@ func TestACancellationRightBehindALossIsTheCause(t *testing.T) {
 	}
 }
 
+// The context may end in the very read that finds the stream's end: with Resume
+// that end is not the last word.
+func TestACancellationAtAnOrderlyEndIsTheCause(t *testing.T) {
+	for _, resume := range []bool{false, true} {
+		inBubble(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			hooks := &events.Hooks{CallDone: func(context.Context, events.CallDone) { cancel() }}
+			r := newRig(t, Config{Hooks: hooks, Stream: StreamConfig{Resume: resume}}, feed(func(_ *http.Request, write func(string)) {
+				write("data: 1\n\n")
+				time.Sleep(time.Second) // the end is a read of its own
+			}))
+			got, err := collect(t, r.stream(ctx))
+			equal(t, got, "message/=1")
+			if !resume && err != nil {
+				t.Errorf("the stream had ended, but the error is %v", err)
+			}
+			if resume && (reasonOf(err) != events.StreamCanceled || !errors.Is(err, context.Canceled)) {
+				t.Errorf("error %v, want the cancellation", err)
+			}
+		})
+	}
+}
+
 func TestAServerThatEndsEveryStreamInOrderIsNotHammered(t *testing.T) {
 	for _, row := range []struct {
 		field    string
