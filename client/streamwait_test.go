@@ -164,9 +164,9 @@ func TestACancellationAtAnOrderlyEndIsTheCause(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			hooks := &events.Hooks{CallDone: func(context.Context, events.CallDone) { cancel() }}
-			r := newRig(t, Config{Hooks: hooks, Stream: StreamConfig{Resume: resume}}, feed(func(_ *http.Request, write func(string)) {
+			r := newRig(t, Config{Hooks: hooks, Stream: StreamConfig{Resume: resume}}, feed(func(req *http.Request, write func(string)) {
 				write("data: 1\n\n")
-				time.Sleep(time.Second) // the end is a read of its own
+				pass(req, time.Second) // the end is a read of its own
 			}))
 			got, err := collect(t, r.stream(ctx))
 			equal(t, got, "message/=1")
