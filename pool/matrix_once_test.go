@@ -11,10 +11,6 @@ import (
 	"github.com/plimsoll-http/plimsoll/pool"
 )
 
-// onceRounds is the number of rounds of a cell whose request must not be sent
-// again.
-const onceRounds = 5
-
 // onReused sends a request on a connection that has served before and answers
 // it with script.
 func (r *rig) onReused(req *http.Request, script faultserver.Script) (status int, body string, err error) {
@@ -40,7 +36,7 @@ func TestAPostThatTheServerHasReadIsNeverRepeated(t *testing.T) {
 	t.Parallel()
 	inMatrix(t, func(t *testing.T, p faultserver.Protocol, how faultserver.How) {
 		r := matrixRig(t, p, false)
-		for range onceRounds {
+		for range rounds() {
 			req := r.request("POST", "/x", strings.NewReader("payload"))
 			_, _, err := r.onReused(req, faultserver.KillAfterReading(how))
 			wantStale(t, err, 1)
@@ -54,7 +50,7 @@ func TestAOneShotBodyIsNeverRepeated(t *testing.T) {
 	t.Parallel()
 	inMatrix(t, func(t *testing.T, p faultserver.Protocol, how faultserver.How) {
 		r := matrixRig(t, p, false)
-		for range onceRounds {
+		for range rounds() {
 			req := r.request("PUT", "/x", newOneShot("payload"))
 			_, _, err := r.onReused(req, faultserver.KillAfterReading(how))
 			wantStale(t, err, 1)
@@ -90,7 +86,7 @@ func TestAGetWhoseResponseBeganIsNeverRepeated(t *testing.T) {
 			if how == faultserver.RST {
 				continue // it overtakes the bytes before it
 			}
-			for range onceRounds {
+			for range rounds() {
 				req := r.request("GET", "/x", nil)
 				status, _, err := r.onReused(req, script)
 				var stale *pool.StaleConnError
@@ -115,7 +111,7 @@ func TestAGetWhoseBodyBreaksOffIsNeverRepeated(t *testing.T) {
 			defer close(half)
 			script = faultserver.Do(faultserver.Header{Header: http.Header{"Content-Length": {"1000"}}},
 				faultserver.Body{Size: 500}, faultserver.Flush{}, faultserver.Wait{Until: half}, faultserver.Kill{How: how})
-			for range onceRounds {
+			for range rounds() {
 				req := r.request("GET", "/x", nil)
 				r.park(1)
 				r.srv.Next(script)
@@ -130,7 +126,7 @@ func TestAGetWhoseBodyBreaksOffIsNeverRepeated(t *testing.T) {
 			r.wantNothingHeld()
 			return
 		}
-		for range onceRounds {
+		for range rounds() {
 			req := r.request("GET", "/x", nil)
 			status, body, err := r.onReused(req, script)
 			if status != 200 || len(body) != 500 {

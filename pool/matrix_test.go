@@ -25,13 +25,17 @@ const (
 	matrixRounds = 30
 )
 
+// rounds is how often a cell is tried.
+func rounds() int {
+	if testing.Short() {
+		return 1
+	}
+	return matrixRounds
+}
+
 // inRounds runs round for each number of parked connections in turn.
 func inRounds(n *tally, round func(parked int)) {
-	rounds := matrixRounds
-	if testing.Short() {
-		rounds = matrixIdle
-	}
-	for i := range rounds {
+	for i := range rounds() * matrixIdle {
 		n.rounds.Add(1)
 		round(1 + i%matrixIdle)
 	}
