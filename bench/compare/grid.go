@@ -13,7 +13,8 @@ type cell struct {
 	Goroutines int
 }
 
-// concurrency are the numbers of goroutines that calls are measured with.
+// concurrency are the numbers of goroutines that calls and parts are measured
+// with.
 var concurrency = []int{1, 2, 16, 64}
 
 func cells() []cell {

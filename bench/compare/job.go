@@ -58,7 +58,7 @@ func jobs(runs int) []job {
 		}, func(r *results, f findings) { r.poisoned[c] = f.Poisoned }})
 	}
 	for i, part := range parts() {
-		for _, goroutines := range []int{1, 2, 16, 64} {
+		for _, goroutines := range concurrency {
 			js = append(js, job{fmt.Sprintf("parts/%d/%d", i+1, goroutines), func(plan) (f findings) {
 				f.Part, f.Samples = part.measure(gridPlan, goroutines)
 				return f
