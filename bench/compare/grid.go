@@ -64,14 +64,22 @@ func (e *entrant) settle() {
 	e.flush()
 	e.scope.end()
 	if e.open() > e.had {
-		e.quiet()
+		e.quiet(betweenSlices)
 	}
 	e.had = e.open()
 }
 
-func (e *entrant) quiet() {
+// How long the numbers of open connections must stay the same. A machine with
+// other work may keep the goroutines that close them from running: what is
+// reported waits for that, and what a slice leaves to the next is soon gone.
+const (
+	betweenSlices = time.Millisecond
+	beforeReport  = 20 * time.Millisecond
+)
+
+func (e *entrant) quiet(patience time.Duration) {
 	if e.dialer != nil {
-		quiet(e.dialer.open.Load, e.world.open)
+		quiet(e.dialer.open.Load, e.world.open, patience)
 	}
 }
 
@@ -154,7 +162,7 @@ func (c cell) count(e *entrant) row {
 	t.run(counted/c.Goroutines, wallClock)
 	runtime.ReadMemStats(&after)
 	e.flush()
-	e.quiet()
+	e.quiet(beforeReport)
 	r := row{
 		Bytes:  float64(after.TotalAlloc-before.TotalAlloc) / counted,
 		Allocs: float64(after.Mallocs-before.Mallocs) / counted,
@@ -162,8 +170,8 @@ func (c cell) count(e *entrant) row {
 		LeftOpen: e.open(),
 	}
 	e.scope.leave()
-	e.quiet()
-	r.LeftOpen -= e.open()
+	e.quiet(beforeReport)
+	r.LeftOpen = max(0, r.LeftOpen-e.open()) // a dial that no call waited for may have ended meanwhile
 	for _, n := range failed {
 		r.Errors += n
 	}

@@ -62,15 +62,16 @@ func (s *scope) leave() {
 }
 
 // quiet waits until what was to be closed is closed on both ends: until neither
-// number of open connections changes any more.
-func quiet(client, server func() int64) {
-	tick := time.NewTicker(500 * time.Microsecond)
+// number of open connections has changed for as long as patience says.
+func quiet(client, server func() int64, patience time.Duration) {
+	const step = 500 * time.Microsecond
+	tick := time.NewTicker(step)
 	defer tick.Stop()
 	c, s := client(), server()
-	for same := 0; same < 2; {
+	for same := time.Duration(0); same < patience; {
 		<-tick.C
 		if c2, s2 := client(), server(); c2 == c && s2 == s {
-			same++
+			same += step
 		} else {
 			c, s, same = c2, s2, 0
 		}
