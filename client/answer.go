@@ -48,10 +48,9 @@ func (c *call) deliver(resp *http.Response, a answer) (*http.Response, error) {
 		c.finishOpen(outcome, resp.StatusCode, class)
 		resp.Body = c.upgraded(resp.Body)
 	case hasResponseBody(c.req, resp):
-		b := &c.answered
-		b.ReadCloser, b.call, b.answer = resp.Body, c, a
-		b.status, b.sized = int32(resp.StatusCode), resp.ContentLength >= 0 //nolint:gosec // three digits of net/http
-		resp.Body = b
+		c.body, c.answered = resp.Body, a
+		c.status, c.sized = int32(resp.StatusCode), resp.ContentLength >= 0 //nolint:gosec // three digits of net/http
+		resp.Body = (*callBody)(c)
 	default:
 		c.finish(outcome, resp.StatusCode, class)
 	}
@@ -162,7 +161,7 @@ func (c *call) replenish() {
 	}
 	added := tokens.Replenish()
 	if h := c.hooks; added > 0 && h != nil && h.BudgetReplenished != nil {
-		h.BudgetReplenished(c, events.BudgetReplenished{Meta: c.meta, Added: added, Level: tokens.Level()})
+		h.BudgetReplenished(c, events.BudgetReplenished{Meta: c.meta(), Added: added, Level: tokens.Level()})
 	}
 }
 

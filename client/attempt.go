@@ -96,7 +96,7 @@ func (c *call) attemptRequest(a *attempt, body io.ReadCloser) *http.Request {
 		if h.AttemptStarted != nil {
 			header = c.ownHeader()
 			inner := h.AttemptStarted(c, events.AttemptStarted{
-				Meta: c.meta, Attempt: int(a.number), Resend: int(a.resend), Method: method(c.req), URL: events.URLOf(c.req.URL), Route: c.off.route, Header: header,
+				Meta: c.meta(), Attempt: int(a.number), Resend: int(a.resend), Method: method(c.req), URL: events.URLOf(c.req.URL), Route: c.off.route, Header: header,
 			})
 			if inner != nil {
 				a.Context = inner
@@ -138,8 +138,8 @@ func (c *call) ownHeader() http.Header {
 
 // base sends the attempts.
 func (c *call) base() http.RoundTripper {
-	if c.stream != nil {
-		return &c.stream.base
+	if c.off.stream != nil {
+		return &c.off.stream.base
 	}
 	return c.gen.base
 }
@@ -259,7 +259,7 @@ func (c *call) classify(a *attempt, r *result, timedOut bool) {
 			r.err = fmt.Errorf("%w: %w", ErrClosed, r.err)
 		}
 		r.err = withoutQuote(r.err)
-		r.dropped = c.stream != nil && c.stream.redials(r.class)
+		r.dropped = c.off.stream != nil && c.off.stream.redials(r.class)
 	}
 }
 
@@ -270,7 +270,7 @@ func (c *call) emitAttemptDone(a *attempt, status int, class events.ErrorClass) 
 	a.open = false
 	if h := c.hooks; h.AttemptDone != nil {
 		h.AttemptDone(a, events.AttemptDone{
-			Meta: c.meta, Attempt: int(a.number), Resend: int(a.resend) + a.conn.Recoveries, Status: status, Class: class,
+			Meta: c.meta(), Attempt: int(a.number), Resend: int(a.resend) + a.conn.Recoveries, Status: status, Class: class,
 			Reused: a.conn.Reused, Conn: a.conn.Conn, Protocol: a.conn.Protocol, Recoveries: a.conn.Recoveries, Duration: c.elapsed() - a.since,
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-http/plimsoll/events"
@@ -68,15 +67,9 @@ func (b *guardedBody) read(p []byte) (int, error) {
 	return n, err
 }
 
-// callBody is the body that the caller reads. Its end is the call's end.
-type callBody struct {
-	io.ReadCloser
-	call   *call
-	status int32
-	answer answer      // unless the body fails
-	sized  bool        // the response said how long its body is
-	ended  atomic.Bool // CallDone is emitted or about to be, with a body or without
-}
+// callBody is a call as the body that the caller reads. Its end is the call's
+// end.
+type callBody call
 
 // answer is what a call with a response came to.
 type answer uint8
@@ -102,26 +95,26 @@ func (a answer) done() (events.Outcome, events.ErrorClass) {
 }
 
 func (b *callBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+	c := (*call)(b)
+	n, err := c.body.Read(p)
 	switch {
 	case err == nil:
-	case err == io.EOF && !b.sized && !b.ended.Load() && b.call.over() != nil:
+	case err == io.EOF && !c.sized && !c.ended.Load() && c.over() != nil:
 		// The end of a canceled body proves nothing: the server, told by
 		// close_notify that the client is leaving, may have ended it in order.
-		err = b.fail(b.call.over())
+		err = c.failBody(c.over())
 	case err == io.EOF:
-		outcome, class := b.answer.done()
-		b.call.finish(outcome, int(b.status), class)
+		outcome, class := c.answered.done()
+		c.finish(outcome, int(c.status), class)
 	default:
-		err = b.fail(err)
+		err = c.failBody(err)
 	}
 	return n, err
 }
 
-// fail ends the call with a body error, which is an escape unless the caller
-// canceled.
-func (b *callBody) fail(err error) error {
-	c := b.call
+// failBody ends the call with a body error, which is an escape unless the
+// caller canceled.
+func (c *call) failBody(err error) error {
 	var idle *BodyIdleError
 	var large *BodyTooLargeError
 	outcome, class := events.OutcomeEscaped, events.ClassOther
@@ -129,7 +122,7 @@ func (b *callBody) fail(err error) error {
 	case errors.As(err, &idle):
 		class = events.ClassTimeout
 	case errors.As(err, &large):
-	case over != nil && !b.ended.Load():
+	case over != nil && !c.ended.Load():
 		if !errors.Is(err, over) {
 			err = over
 		}
@@ -140,22 +133,23 @@ func (b *callBody) fail(err error) error {
 		}
 	default:
 		class, err = pool.ClassOf(err), withoutQuote(err)
-		if c.stream != nil && c.stream.goesOn(err) {
-			outcome, _ = b.answer.done() // what becomes of the loss is for the next call to tell
+		if c.off.stream != nil && c.off.stream.goesOn(err) {
+			outcome, _ = c.answered.done() // what becomes of the loss is for the next call to tell
 		}
 	}
-	c.finish(outcome, int(b.status), class)
+	c.finish(outcome, int(c.status), class)
 	return err
 }
 
 // Close ends the call, as canceled if that is why the rest goes unread.
 func (b *callBody) Close() error {
-	outcome, class := b.answer.done()
-	if over := b.call.over(); over != nil && !b.ended.Load() && !errors.Is(over, context.DeadlineExceeded) {
+	c := (*call)(b)
+	outcome, class := c.answered.done()
+	if over := c.over(); over != nil && !c.ended.Load() && !errors.Is(over, context.DeadlineExceeded) {
 		outcome, class = events.OutcomeCanceled, events.ClassCanceled
 	}
-	defer b.call.finish(outcome, int(b.status), class)
-	return b.ReadCloser.Close()
+	defer c.finish(outcome, int(c.status), class)
+	return c.body.Close()
 }
 
 // hasResponseBody reports whether resp has a body whose end is still to come.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -24,12 +25,11 @@ type call struct {
 
 	t      *Transport
 	gen    *generation
-	stream *streamConn // the connection of a stream that this call opens; nil: an ordinary call
 	target *target
 	req    *http.Request // the caller's; never changed
 	hooks  *events.Hooks // the client's and the request's; may be nil
 	off    *detour       // &straight until something is written to it; see detoured
-	meta   events.Meta
+	number uint64        // of the calls of this process, from 1
 	start  time.Duration // since the Transport was made
 	rest   time.Duration // from start to the context's deadline; -1: it has none
 
@@ -45,7 +45,13 @@ type call struct {
 	room      breaker.Permit  // where the first permit may lie
 	resp      *http.Response  // response in hand whose body nobody has taken yet; nil if none
 	attempt   *attempt        // the attempt under way or the latest
-	answered  callBody        // the response's body, once the caller has it
+
+	// Of the response that the caller has; the call is its body.
+	body     io.ReadCloser // what it reads from
+	status   int32
+	answered answer      // unless the body fails
+	sized    bool        // the response said how long its body is
+	ended    atomic.Bool // CallDone is emitted or about to be, with a body or without
 }
 
 // bounds are what one attempt and the body of its response may take; 0: no
@@ -67,10 +73,20 @@ func (c *call) Value(key any) any {
 	case callKey:
 		return c
 	case events.MetaKey:
-		return &c.meta
+		return identified{c}
 	}
 	return c.Context.Value(key)
 }
+
+// meta is what every event of the call carries.
+func (c *call) meta() events.Meta {
+	return events.Meta{Client: c.t.cfg.Name, Origin: c.target.origin, Partition: c.target.partition, Call: c.number}
+}
+
+// identified says on whose behalf something happens: the call's.
+type identified struct{ call *call }
+
+func (i identified) Meta() events.Meta { return i.call.meta() }
 
 var (
 	errRequestCanceled = errors.New("client: request canceled through Request.Cancel")
@@ -100,18 +116,18 @@ func (c *call) begin() error {
 	if o := overridesOf(ctx); o != nil {
 		policyErr = c.override(o)
 	}
-	c.meta = events.Meta{Client: t.cfg.Name, Origin: c.target.origin, Partition: c.target.partition, Call: callNumber.Add(1)}
+	c.number = callNumber.Add(1)
 	c.watchCancel()
 	if before := redirectedFrom(req); before != nil {
 		c.follow(before)
-	} else if c.stream != nil {
-		clock, resent := c.stream.outage(c.clock())
+	} else if c.off.stream != nil {
+		clock, resent := c.off.stream.outage(c.clock())
 		off := c.detoured()
 		off.clock, off.clocked, off.resent = clock, true, resent
 	}
 	if h := c.hooks; h != nil && h.CallStarted != nil {
 		e := events.CallStarted{
-			Meta: c.meta, Method: method(req), URL: events.URLOf(req.URL), Route: c.off.route, Resend: c.off.resent,
+			Meta: c.meta(), Method: method(req), URL: events.URLOf(req.URL), Route: c.off.route, Resend: c.off.resent,
 		}
 		c.tellStart(t.telemetry, &e)
 		c.tellStart(t.user, &e)
@@ -208,7 +224,7 @@ func (c *call) abort() {
 // finish ends the call: CallDone, once, and everything that outlived RoundTrip
 // for the body's sake.
 func (c *call) finish(outcome events.Outcome, status int, class events.ErrorClass) {
-	if c.answered.ended.Load() {
+	if c.ended.Load() {
 		return
 	}
 	defer c.release()
@@ -229,13 +245,13 @@ func (c *call) release() {
 // finishOpen is finish for a call whose connection lives on as a stream: the
 // context stays alive for it.
 func (c *call) finishOpen(outcome events.Outcome, status int, class events.ErrorClass) {
-	if !c.answered.ended.CompareAndSwap(false, true) {
+	if !c.ended.CompareAndSwap(false, true) {
 		return
 	}
 	defer c.gen.leave(c.target)
 	if h := c.hooks; h != nil && h.CallDone != nil {
 		h.CallDone(c, events.CallDone{
-			Meta: c.meta, Method: method(c.req), Outcome: outcome, Attempts: int(c.attempts), Recoveries: int(c.recoveries),
+			Meta: c.meta(), Method: method(c.req), Outcome: outcome, Attempts: int(c.attempts), Recoveries: int(c.recoveries),
 			Skipped: c.off.skipped, Status: status, Class: class, Duration: c.elapsed(),
 		})
 	}

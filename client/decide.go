@@ -146,7 +146,7 @@ func (c *call) settleCanceled() {
 func (c *call) settled(name events.Settlement, s budget.Settlement) {
 	if h := c.hooks; h != nil && h.BudgetSettled != nil {
 		h.BudgetSettled(c, events.BudgetSettled{
-			Meta: c.meta, Outcome: name, Reserved: s.Reserved, Kept: s.Kept, Refunded: s.Reserved - s.Kept, Level: s.Level,
+			Meta: c.meta(), Outcome: name, Reserved: s.Reserved, Kept: s.Kept, Refunded: s.Reserved - s.Kept, Level: s.Level,
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 // overrides, of a redirect chain or a stream, with a body that is no buffer or
 // a Request.Cancel, or whose first attempt was not the last.
 type detour struct {
+	stream    *streamConn  // the connection of a stream that the call opens; nil: an ordinary call
 	policy    *RetryPolicy // nil: the client's
 	total     time.Duration
 	hasTotal  bool // total replaces the client's
@@ -91,7 +92,7 @@ func (c *call) until() budget.Clock { return budget.StartClockAt(c.began(), c.re
 
 // bounds are those of each attempt and of the response's body.
 func (c *call) bounds() *bounds {
-	if c.stream != nil {
+	if c.off.stream != nil {
 		return &c.t.patience
 	}
 	return &c.t.bounds

@@ -150,7 +150,7 @@ func (c *call) reserve(r *result, n int, gate breaker.Result) (wait, bool) {
 		c.detoured().held = held
 	}
 	if h := c.hooks; held != nil && h != nil && h.BudgetReserved != nil {
-		h.BudgetReserved(c, events.BudgetReserved{Meta: c.meta, Reserved: held.Tokens(), Level: held.Level()})
+		h.BudgetReserved(c, events.BudgetReserved{Meta: c.meta(), Reserved: held.Tokens(), Level: held.Level()})
 	}
 	return w, true
 }
@@ -251,7 +251,7 @@ func (c *call) armed(r *result, n int, w wait, d decision) {
 	c.forced = d.asked
 	if h := c.hooks; h != nil && h.RetryArmed != nil {
 		h.RetryArmed(c, events.RetryArmed{
-			Meta: c.meta, Attempt: n, Next: n + 1, Waited: w.delay, Cause: r.cause(d.builtIn), Cost: c.off.held.Tokens(), Level: c.off.held.Level(),
+			Meta: c.meta(), Attempt: n, Next: n + 1, Waited: w.delay, Cause: r.cause(d.builtIn), Cost: c.off.held.Tokens(), Level: c.off.held.Level(),
 		})
 	}
 }
@@ -275,7 +275,7 @@ func (c *call) skip(r *result, n int, s skipped) {
 		s.level = tokens.Level()
 	}
 	h.RetrySkipped(c, events.RetrySkipped{
-		Meta: c.meta, Reason: s.reason, Attempt: n, Status: r.status(), Class: r.class,
+		Meta: c.meta(), Reason: s.reason, Attempt: n, Status: r.status(), Class: r.class,
 		Level: s.level, Needed: s.needed, Remaining: c.remaining(), Delay: s.delay,
 	})
 }

@@ -34,7 +34,7 @@ func (sc *streamConn) RoundTrip(req *http.Request) (*http.Response, error) {
 func (sc *streamConn) join(c *call) {
 	sc.calls++
 	sc.stream.call = c
-	c.stream = sc
+	c.detoured().stream = sc
 	sc.base = streamBase{base: c.gen.streams, conn: sc}
 }
 
@@ -73,7 +73,7 @@ func (s *Stream) open(lost *result) error {
 		s.reconnects++
 	}
 	if h := s.call.hooks; h != nil && h.StreamOpened != nil {
-		h.StreamOpened(s.call, events.StreamOpened{Meta: s.call.meta, Reconnects: s.reconnects})
+		h.StreamOpened(s.call, events.StreamOpened{Meta: s.call.meta(), Reconnects: s.reconnects})
 	}
 	return nil
 }
@@ -142,6 +142,6 @@ func (s *Stream) emitClosed(reason events.StreamReason) {
 		return
 	}
 	c.hooks.StreamClosed(c, events.StreamClosed{
-		Meta: c.meta, Bytes: s.used, Events: s.events, Reconnects: s.reconnects, Reason: reason, Duration: time.Since(s.start),
+		Meta: c.meta(), Bytes: s.used, Events: s.events, Reconnects: s.reconnects, Reason: reason, Duration: time.Since(s.start),
 	})
 }

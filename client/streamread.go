@@ -36,7 +36,7 @@ func (s *Stream) read() (sse.Event, error) {
 			return ev, nil
 		}
 		if b, ok := s.body.(*callBody); ok && err != io.EOF {
-			_ = b.fail(err) // where the body has not told: what ends the call is what the caller gets
+			_ = (*call)(b).failBody(err) // where the body has not told: what ends the call is what the caller gets
 		}
 		s.drop()
 		if !s.resumes(err) {

@@ -101,29 +101,29 @@ func (sc *streamConn) redials(class events.ErrorClass) bool {
 // before is the number of the attempts that failed before the call began, in
 // the row of those of a stream.
 func (c *call) before() int {
-	if c.stream == nil || !c.stream.again {
+	if c.off.stream == nil || !c.off.stream.again {
 		return 0
 	}
-	return c.stream.stream.row.failed
+	return c.off.stream.stream.row.failed
 }
 
 // lost returns how the connection ended that the call is to replace, to the
 // first call that asks; nil: the call is none of a stream, or not of one that
 // reconnects.
 func (c *call) lost() *result {
-	if c.stream == nil {
+	if c.off.stream == nil {
 		return nil
 	}
-	r := c.stream.lost
-	c.stream.lost = nil
+	r := c.off.stream.lost
+	c.off.stream.lost = nil
 	return r
 }
 
 // reconnectionTime is the shortest wait before the call's next attempt because
 // of the stream that it continues.
 func (c *call) reconnectionTime() time.Duration {
-	if c.stream == nil || !c.stream.again {
+	if c.off.stream == nil || !c.off.stream.again {
 		return 0
 	}
-	return c.stream.stream.least
+	return c.off.stream.stream.least
 }

@@ -87,7 +87,7 @@ func (c *call) awaitThrottle() error {
 	waited := time.Since(started)
 	c.detoured().throttled += waited
 	if h := c.hooks; h != nil && h.ThrottleWaited != nil {
-		h.ThrottleWaited(c, events.ThrottleWaited{Meta: c.meta, Key: c.target.partition, Wait: waited, Truncated: w.truncated})
+		h.ThrottleWaited(c, events.ThrottleWaited{Meta: c.meta(), Key: c.target.partition, Wait: waited, Truncated: w.truncated})
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func (c *call) remember(r *result) {
 	until := time.Now().Add(r.after)
 	c.t.throttles.Record(c.target.partition, until)
 	if h := c.hooks; h != nil && h.ThrottleRecorded != nil {
-		h.ThrottleRecorded(c, events.ThrottleRecorded{Meta: c.meta, Key: c.target.partition, Until: until, Delay: r.after})
+		h.ThrottleRecorded(c, events.ThrottleRecorded{Meta: c.meta(), Key: c.target.partition, Until: until, Delay: r.after})
 	}
 }
 

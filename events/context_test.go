@@ -59,7 +59,16 @@ func TestAContextTypeMayAnswerForItself(t *testing.T) {
 	if got := events.MetaFrom(ctx); got != m {
 		t.Errorf("MetaFrom returned %v, want %v", got, m)
 	}
+	ctx.answers[events.MetaKey{}] = lazyMeta(m)
+	if got := events.MetaFrom(ctx); got != m {
+		t.Errorf("MetaFrom returned %v of a value that makes its Meta, want %v", got, m)
+	}
 }
+
+// lazyMeta makes its Meta when asked.
+type lazyMeta events.Meta
+
+func (m lazyMeta) Meta() events.Meta { return events.Meta(m) }
 
 func TestAContextWithoutMetaGivesTheZeroMeta(t *testing.T) {
 	for name, answer := range map[string]any{"none": nil, "a nil *Meta": (*events.Meta)(nil), "another type": "x"} {

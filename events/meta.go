@@ -13,15 +13,21 @@ type Meta struct {
 	Call      uint64 // the call's number in this process, from 1; 0 outside a call
 }
 
-// MetaKey is the context key under which a context may answer with a *Meta
-// that says on whose behalf something happens. Packages below the client ask
-// for it when they emit an event.
+// MetaKey is the context key under which a context may answer with a *Meta, or
+// with a value that has a method Meta() Meta, which says on whose behalf
+// something happens. Packages below the client ask for it when they emit an
+// event.
 type MetaKey struct{}
 
 // MetaFrom returns the *Meta that ctx answers for [MetaKey], or the zero Meta.
 func MetaFrom(ctx context.Context) Meta {
-	if m, ok := ctx.Value(MetaKey{}).(*Meta); ok && m != nil {
-		return *m
+	switch m := ctx.Value(MetaKey{}).(type) {
+	case *Meta:
+		if m != nil {
+			return *m
+		}
+	case interface{ Meta() Meta }:
+		return m.Meta()
 	}
 	return Meta{}
 }
