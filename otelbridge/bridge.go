@@ -27,7 +27,7 @@ const schemaURL = "https://opentelemetry.io/schemas/1.43.0"
 // Bridge reports the events of one or more clients to OpenTelemetry. It is safe
 // for concurrent use.
 type Bridge struct {
-	tracer     trace.Tracer // nil: no spans
+	tracer     trace.Tracer // of spans outside calls; nil: no spans
 	in         *instruments // nil: no metrics
 	propagator propagation.TextMapPropagator
 	provider   trace.TracerProvider // of connection spans; nil: none
@@ -35,6 +35,7 @@ type Bridge struct {
 	spanName   func(events.AttemptStarted) string
 	onPanic    func(any)
 	early      bool // Config.StartAttributes
+	sampler    verdicts
 
 	scopes *registry[scope]
 	places *registry[place]
@@ -64,7 +65,6 @@ func New(cfg Config) (*Bridge, error) {
 		spanName:   cfg.SpanName,
 		onPanic:    cfg.OnPanic,
 		early:      cfg.StartAttributes,
-		scopes:     newRegistry(limit, newScope),
 		places:     newRegistry(limit, newPlace),
 		owners:     newRegistry(limit, newOwner),
 	}
@@ -72,7 +72,12 @@ func New(cfg Config) (*Bridge, error) {
 	if b.propagator == nil {
 		b.propagator = otel.GetTextMapPropagator()
 	}
-	b.startTracing(cfg)
+	tracerOf := b.startTracing(cfg)
+	b.scopes = newRegistry(limit, func(key scopeKey, other bool) *scope {
+		s := newScope(key, other)
+		s.tracer = tracerOf(key.client)
+		return s
+	})
 	if err := b.startMetering(cfg); err != nil {
 		return nil, err
 	}
@@ -80,22 +85,30 @@ func New(cfg Config) (*Bridge, error) {
 	return b, nil
 }
 
-func (b *Bridge) startTracing(cfg Config) {
+// startTracing returns the tracers of the spans of a client's calls: their
+// instrumentation scope names the client.
+func (b *Bridge) startTracing(cfg Config) func(client string) trace.Tracer {
+	none := func(string) trace.Tracer { return nil }
 	if cfg.DisableTraces {
-		return
+		return none
 	}
 	provider := cfg.TracerProvider
 	if provider == nil {
 		provider = otel.GetTracerProvider()
 	}
-	tracer := provider.Tracer(ScopeName, trace.WithInstrumentationVersion(Version()), trace.WithSchemaURL(schemaURL))
-	if _, off := tracer.(tracenoop.Tracer); off {
-		return
+	tracer := func(of ...attribute.KeyValue) trace.Tracer {
+		return provider.Tracer(ScopeName, trace.WithInstrumentationVersion(Version()), trace.WithSchemaURL(schemaURL),
+			trace.WithInstrumentationAttributes(of...))
 	}
-	b.tracer = tracer
+	own := tracer()
+	if _, off := own.(tracenoop.Tracer); off {
+		return none
+	}
+	b.tracer = own
 	if cfg.ConnTrace {
 		b.provider = provider
 	}
+	return func(client string) trace.Tracer { return tracer(attribute.String(catalog.KeyClient, client)) }
 }
 
 func (b *Bridge) startMetering(cfg Config) error {

@@ -25,23 +25,22 @@ type (
 type call struct {
 	context.Context // the caller's, with the call's span
 
-	b         *Bridge
 	span      trace.Span  // nil without spans
 	recording bool        // the span is recorded
 	done      atomic.Bool // the span has ended
 	scope     *scope
 	current   atomic.Pointer[attempt] // the last attempt that was started
-	first     attempt                 // the state of the first attempt, so that it needs no allocation
+	first     attempt                 // the state of the first attempt, so that it needs no allocation; its bridge is the call's
 }
 
 func (c *call) Value(key any) any {
 	switch k := key.(type) {
 	case callKey:
-		if k.b == c.b {
+		if k.b == c.first.b {
 			return c
 		}
 	case attemptKey:
-		if k.b == c.b {
+		if k.b == c.first.b {
 			// An attempt further out belongs to another call.
 			return (*attempt)(nil)
 		}
@@ -57,13 +56,13 @@ func (b *Bridge) callOf(ctx context.Context) *call {
 func (b *Bridge) callStarted(ctx context.Context, e events.CallStarted) context.Context {
 	c := &call{
 		Context: ctx,
-		b:       b,
 		scope:   b.scope(ctx, e.Client, e.Origin, e.Partition),
+		first:   attempt{b: b},
 	}
 	if b.tracer != nil {
 		// All attributes come at the end, in one piece: no convention asks for
 		// them here, and the SDK would copy them three times.
-		c.Context, c.span = b.tracer.Start(ctx, catalog.SpanCall)
+		c.Context, c.span = c.scope.tracer.Start(ctx, catalog.SpanCall)
 		c.recording = c.span.IsRecording()
 	}
 	return c
@@ -79,11 +78,7 @@ func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
 				opts = s.outcome[e.Outcome]
 			}
 			if opts != nil {
-				spanCtx := ctx
-				if c != nil {
-					spanCtx = c.Context // the span is right there
-				}
-				b.in.callDuration.Record(spanCtx, e.Duration.Seconds(), opts...)
+				b.in.callDuration.Record(c.measured(ctx, &e), e.Duration.Seconds(), opts...)
 			}
 		}
 		if e.Outcome == events.OutcomeEscaped {
@@ -97,16 +92,42 @@ func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
 		a.end()
 	}
 	if c.recording {
-		if e.Outcome == events.OutcomeOK && e.Attempts == 1 && e.Recoveries == 0 && e.Skipped == "" && e.Class == "" && !s.other {
-			c.span.SetAttributes(s.healthy...)
-		} else {
-			c.span.SetAttributes(callAttributes(s.attributesOf(&e.Meta), &e)...)
-		}
-		if e.Outcome == events.OutcomeEscaped || e.Outcome == events.OutcomeRejected {
-			c.span.SetStatus(codes.Error, string(e.Class))
-		}
+		c.finish(s, &e)
 	}
 	c.span.End()
+}
+
+// measured returns the context for the duration of c, which may be nil. ctx is
+// the event's.
+func (c *call) measured(ctx context.Context, e *events.CallDone) context.Context {
+	if c == nil {
+		return ctx
+	}
+	if a := c.current.Load(); a != nil && a.unsaid && e.Outcome == events.OutcomeOK && e.Duration <= quick {
+		return (*unsaidCall)(c)
+	}
+	return c.Context // the span is right there
+}
+
+// healthy reports whether the call did what was asked with its first attempt.
+func healthy(e *events.CallDone) bool {
+	return e.Outcome == events.OutcomeOK && e.Attempts == 1 && e.Recoveries == 0 && e.Skipped == "" && e.Class == ""
+}
+
+// finish gives the span its attributes and its status. Most calls are healthy,
+// an attribute costs 100 ns and its bytes on the wire, and the attempt's span
+// says the same: a healthy call's has its partition, where that is not the
+// origin.
+func (c *call) finish(s *scope, e *events.CallDone) {
+	common := s.attributesOf(&e.Meta)
+	if healthy(e) {
+		c.span.SetAttributes(common[min(len(common), ofOrigin):]...)
+		return
+	}
+	c.span.SetAttributes(callAttributes(common, e)...)
+	if e.Outcome == events.OutcomeEscaped || e.Outcome == events.OutcomeRejected {
+		c.span.SetStatus(codes.Error, string(e.Class))
+	}
 }
 
 // callAttributes are those that a call's span gets at its end.

@@ -45,6 +45,9 @@ func TestACallSpansItsAttemptsAndWaits(t *testing.T) {
 	}
 	var attempts []trace.SpanID
 	for _, s := range r.spans.GetSpans() {
+		if client, ok := s.InstrumentationScope.Attributes.Value(catalog.KeyClient); s.Name != "caller" && (!ok || client.AsString() != meta.Client) {
+			t.Errorf("the scope of %s names the client %q, want %s", s.Name, client.AsString(), meta.Client)
+		}
 		if s.SpanKind == trace.SpanKindClient {
 			attempts = append(attempts, s.SpanContext.SpanID())
 			if s.Parent.SpanID() != call.SpanContext.SpanID() {
@@ -96,6 +99,72 @@ func TestACallFailsForItsCallerOnly(t *testing.T) {
 		}
 		if got := r.value(catalog.CallEscapes, attribute.String(catalog.KeySkipReason, reason)); got != escapes {
 			t.Errorf("%s: %v escapes, want %v", tt.done.Outcome, got, escapes)
+		}
+	}
+}
+
+// Who looks for calls that did not go well finds them by their own spans. A
+// healthy one's says what its attempt's does not.
+func TestOnlyAHealthyCallLeavesItsAttributesToItsAttempt(t *testing.T) {
+	custom, late, lateCustom := meta, meta, meta
+	custom.Partition = "tenant-a"
+	late.Origin, late.Partition = "http://late.example.com:80", "http://late.example.com:80"
+	lateCustom.Origin, lateCustom.Partition = late.Origin, "tenant-b"
+	for _, m := range []events.Meta{meta, custom, late, lateCustom} {
+		partition := ""
+		if m.Partition != m.Origin {
+			partition = m.Partition
+		}
+		for _, tt := range []struct {
+			done    events.CallDone
+			healthy bool
+		}{
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Status: 200}, true},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Status: 404}, true},
+			{events.CallDone{Outcome: events.OutcomeRecovered, Attempts: 1, Recoveries: 1, Status: 200}, false},
+			{events.CallDone{Outcome: events.OutcomeRecovered, Attempts: 2, Status: 200}, false},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 2, Status: 200}, false},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Skipped: events.SkipMethod, Status: 404}, false},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Recoveries: 1, Status: 200}, false},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Class: events.ClassOther, Status: 200}, false},
+			{events.CallDone{Outcome: events.OutcomeEscaped, Attempts: 1, Status: 503}, false},
+			{events.CallDone{Outcome: events.OutcomeEscaped, Attempts: 1, Class: events.ClassEOF}, false},
+			{events.CallDone{Outcome: events.OutcomeCanceled, Attempts: 1, Class: events.ClassCanceled}, false},
+			{events.CallDone{Outcome: events.OutcomeRejected, Class: events.ClassBreaker}, false},
+		} {
+			r := newRig(t, func(c *otelbridge.Config) { c.MaxOrigins = 1 })
+			r.call(meta, 200) // from here on late is one of the rest
+			r.spans.Reset()
+			tt.done.Meta = m
+			ctx := r.hooks.CallStarted(t.Context(), events.CallStarted{Meta: m})
+			r.hooks.CallDone(ctx, tt.done)
+			s := r.span(catalog.SpanCall)
+			want := map[string]string{}
+			if !tt.healthy {
+				address, port := "api.example.com", "443"
+				if m.Origin == late.Origin {
+					address, port = "late.example.com", "80"
+				}
+				want = map[string]string{
+					catalog.KeyClient: meta.Client, catalog.KeyAddress: address, catalog.KeyPort: port, catalog.KeyOutcome: string(tt.done.Outcome),
+				}
+			}
+			if partition != "" {
+				want[catalog.KeyPartition] = partition
+			}
+			for _, key := range []string{catalog.KeyClient, catalog.KeyAddress, catalog.KeyPort, catalog.KeyOutcome, catalog.KeyPartition} {
+				if got := attr(s.Attributes, key); got != want[key] {
+					t.Errorf("%s, %s after %d attempts: %s is %q, want %q", m.Partition, tt.done.Outcome, tt.done.Attempts, key, got, want[key])
+				}
+			}
+			if tt.healthy && len(s.Attributes) != len(want) {
+				t.Errorf("a healthy call has %v, want %v", s.Attributes, want)
+			}
+			if got := s.InstrumentationScope.Attributes; got.Len() != 1 {
+				t.Errorf("the scope of the call's span has %v", got.ToSlice())
+			} else if v, _ := got.Value(catalog.KeyClient); v.AsString() != meta.Client {
+				t.Errorf("the scope of the call's span names the client %q, want %s", v.AsString(), meta.Client)
+			}
 		}
 	}
 }

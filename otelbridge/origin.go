@@ -48,8 +48,13 @@ func clientName(name string) string {
 	return name
 }
 
-// commonAttributes are those that all metrics of a scope carry. The scope that
-// takes the rest of a client has the address of [catalog.Other].
+// ofOrigin is how many of the common attributes say no more than the client and
+// the origin.
+const ofOrigin = 3
+
+// commonAttributes are those that all metrics of a scope carry: client, address
+// and port, and the partition where it is not the origin. The scope that takes
+// the rest of a client has the address of [catalog.Other].
 func commonAttributes(key scopeKey, other bool) []attribute.KeyValue {
 	address, port := catalog.Other, 0
 	if !other {

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
@@ -26,7 +27,7 @@ type scope struct {
 	state   [3][]metric.ObserveOption // by breaker state
 	recent  recent
 
-	healthy []attribute.KeyValue // of the span of a call whose first attempt did
+	tracer trace.Tracer // of the spans of calls; nil: none
 
 	series
 }
@@ -46,7 +47,6 @@ func newScope(key scopeKey, other bool) *scope {
 		s.state[i] = []metric.ObserveOption{with(s.common, attribute.String(catalog.KeyBreakerState, st.String()))}
 	}
 	s.ok = s.outcome[events.OutcomeOK]
-	s.healthy = callAttributes(s.common, &events.CallDone{Outcome: events.OutcomeOK, Attempts: 1})
 	return s
 }
 

@@ -62,7 +62,7 @@ func (b *Bridge) waited(ctx context.Context, m *events.Meta, name string, wait t
 		return
 	}
 	now := time.Now()
-	_, span := b.tracer.Start(ctx, name, trace.WithTimestamp(now.Add(-wait)))
+	_, span := b.tracerOf(inside).Start(ctx, name, trace.WithTimestamp(now.Add(-wait)))
 	if span.IsRecording() {
 		span.SetAttributes(kvs()...)
 		if inside == nil {

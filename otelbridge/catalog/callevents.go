@@ -9,6 +9,10 @@ var (
 	spanAttempt   = spanAttr(KeyAttempt, Int, "Number of the attempt that failed, from 1.")
 )
 
+// unlessHealthy says when a call's span has an attribute. Most calls are
+// healthy, and their spans are to cost little.
+const unlessHealthy = " Left out of a healthy call's span."
+
 var callEvents = []Event{
 	{
 		Name: "CallStarted", Form: CallSpan, Span: SpanCall, Metrics: []string{ActiveRequests},
@@ -18,11 +22,14 @@ var callEvents = []Event{
 	{
 		Name: "CallDone", Form: CallSpan, Span: SpanCall, Metrics: []string{CallDuration, CallEscapes},
 		Attributes: []Attribute{
-			attrOutcome,
+			optional(closed(KeyOutcome, events.Outcomes(), attrOutcome.Description+unlessHealthy)),
 			optional(spanAttr(KeyAttempts, Int, "Attempts that were sent. Left out when 1.")),
 			optional(spanAttr(KeyRecoveries, Int, "Resends on other connections, over all attempts.")),
 			optional(closed(KeySkipReason, events.SkipReasons(), "Why the last wanted retry was not armed.")),
 			spanErrorType,
+			optional(spanAttr(KeyClient, String, "Name of the client."+unlessHealthy)),
+			optional(spanAttr(KeyAddress, String, "Host of the origin."+unlessHealthy)),
+			optional(spanAttr(KeyPort, Int, "Port of the origin."+unlessHealthy)),
 		},
 		Meaning: "A call ends: at its return, or at the end of its response body.",
 		Action:  "Outcome escaped: see the skip reason and the error type.",

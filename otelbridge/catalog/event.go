@@ -50,8 +50,9 @@ func LookupEvent(name string) (Event, bool) {
 	return lifecycle[i], true
 }
 
-// SpanCommon returns the attributes that the span of a call and the spans of
-// events outside a call carry.
+// SpanCommon returns the attributes that the spans of events outside a call
+// carry, and the span of a call as far as [Event.Attributes] of CallDone do not
+// say otherwise.
 func SpanCommon() []Attribute { return slices.Clone(common) }
 
 var lifecycle = slices.Concat(callEvents, retryEvents, connEvents, breakerEvents, streamEvents)

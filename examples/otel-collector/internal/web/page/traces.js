@@ -26,11 +26,13 @@ export function drawTraces(into, list) {
 function trace(t, open) {
   const root = t.spans.find((s) => !s.parent) ?? t.spans[0];
   const attempts = t.spans.filter((s) => s.kind === "Client");
-  const outcome = root.attributes?.["plimsoll.outcome"] ?? "";
+  // A healthy call leaves what it did to the span of its attempt.
+  const outcome = root.attributes?.["plimsoll.outcome"] ?? (root.name === "plimsoll.call" ? "ok" : "");
+  const address = (root.attributes?.["server.address"] ?? attempts[0]?.attributes?.["server.address"]) ?? "";
   const details = el("details", { class: "trace", "data-id": t.id, "data-spans": t.spans.length, open },
     el("summary", {},
       el("time", {}, clock(Date.parse(t.start) / 1000)),
-      el("span", { class: "what" }, (attempts[0]?.name ?? root.name) + " " + (root.attributes?.["server.address"] ?? "")),
+      el("span", { class: "what" }, (attempts[0]?.name ?? root.name) + " " + address),
       el("span", { class: "outcome " + outcome }, outcome),
       el("span", { class: "count" }, several(attempts.length, "attempt")),
       strip(t),

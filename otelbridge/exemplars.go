@@ -1,0 +1,77 @@
+package otelbridge
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// exemplars thins out the exemplars that one series of
+// http.client.request.duration is offered for its fastest bucket, and those of
+// the calls that had no other attempt. The SDK keeps one for each bucket and
+// collection, and an offer costs about 80 ns.
+type exemplars struct{ last atomic.Int64 } // start of the span that was offered last, Unix time in ns
+
+const (
+	// quick is the upper bound of the fastest bucket, of calls and of requests.
+	quick = 5 * time.Millisecond
+	// offerEvery is the least time between the starts of two that are offered.
+	offerEvery = 10 * time.Millisecond
+)
+
+// offers reports whether a measurement of d that span is about is offered as
+// an exemplar.
+func (x *exemplars) offers(d time.Duration, span trace.Span) bool {
+	if d > quick {
+		return true
+	}
+	s, ok := span.(interface{ StartTime() time.Time }) // as the SDK's have
+	if !ok {
+		return true
+	}
+	start := s.StartTime().UnixNano()
+	if since := start - x.last.Load(); since >= 0 && since < int64(offerEvery) {
+		return false
+	}
+	x.last.Store(start)
+	return true
+}
+
+// unsaidCall and unsaidAttempt are the contexts of a call and an attempt
+// without their span. What else is in them is there for a MeterProvider.
+type (
+	unsaidCall    call
+	unsaidAttempt attempt
+)
+
+func (c *unsaidCall) Value(key any) any    { return butSpan(c.Context, key) }
+func (a *unsaidAttempt) Value(key any) any { return butSpan(a.Context, key) }
+
+func butSpan(ctx context.Context, key any) any {
+	if key == spanKey {
+		return nil
+	}
+	return ctx.Value(key)
+}
+
+// spanKey is the key under which a context holds its span. OpenTelemetry does
+// not export it; it is what SpanFromContext asks for. Were there none, every
+// measurement would be offered.
+var spanKey = func() any {
+	var k keyProbe
+	trace.SpanFromContext(&k)
+	return k.key
+}()
+
+// keyProbe is a context that remembers the key that it was asked for.
+type keyProbe struct {
+	context.Context
+	key any
+}
+
+func (k *keyProbe) Value(key any) any {
+	k.key = key
+	return nil
+}
