@@ -34,15 +34,15 @@ var callBounds = []struct {
 	cfg           func(t *testing.T) client.Config
 	allocs, bytes uint64
 }{
-	{"retry and budget, no telemetry", off, 1, 736},
-	{"with a breaker", func(t *testing.T) client.Config { return withBreaker(t, off(t)) }, 1, 736},
+	{"retry and budget, no telemetry", off, 1, 672},
+	{"with a breaker", func(t *testing.T) client.Config { return withBreaker(t, off(t)) }, 1, 672},
 	{"no-op providers", func(*testing.T) client.Config {
 		return client.Config{Telemetry: otelbridge.Config{
 			TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(), Propagator: propagation.TraceContext{},
 		}}
-	}, 3, 1136},
-	{"SDK, unsampled", func(*testing.T) client.Config { return withSDK(sdktrace.NeverSample()) }, 9, 1696},
-	{"SDK, sampled", func(*testing.T) client.Config { return withSDK(sdktrace.AlwaysSample()) }, 14, 3936},
+	}, 3, 1072},
+	{"SDK, unsampled", func(*testing.T) client.Config { return withSDK(sdktrace.NeverSample()) }, 7, 1480},
+	{"SDK, sampled", func(*testing.T) client.Config { return withSDK(sdktrace.AlwaysSample()) }, 13, 3600},
 }
 
 func off(*testing.T) client.Config { return client.Config{NoTelemetry: true} }

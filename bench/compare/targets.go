@@ -115,6 +115,7 @@ func (m telemetryMode) measure(p plan) ([]target, []series) {
 	if p.busy {
 		p.clock = threadClock
 	}
+	p.rounds *= 2 // bound and figure are close together: a narrow interval
 	c := p.interleaved(teams)
 	return []target{
 		{m.name + " ÷ otelhttp", "×", m.bound, c.ratio(1, 2)},
