@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -68,8 +69,13 @@ func (b *guardedBody) read(p []byte) (int, error) {
 }
 
 // callBody is a call as the body that the caller reads. Its end is the call's
-// end.
+// end. That it is a context, too, is of no meaning.
 type callBody call
+
+// Format keeps what is in the caller's context out of printed text.
+func (*callBody) Format(f fmt.State, _ rune) {
+	io.WriteString(f, "client: the body of a response") //nolint:errcheck // fmt has no use for it
+}
 
 // answer is what a call with a response came to.
 type answer uint8

@@ -19,7 +19,8 @@ type Meta struct {
 // event.
 type MetaKey struct{}
 
-// MetaFrom returns the *Meta that ctx answers for [MetaKey], or the zero Meta.
+// MetaFrom returns the Meta that ctx answers with for [MetaKey], or the zero
+// Meta.
 func MetaFrom(ctx context.Context) Meta {
 	switch m := ctx.Value(MetaKey{}).(type) {
 	case *Meta:

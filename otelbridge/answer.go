@@ -67,10 +67,10 @@ func (a answer) attributes() []attribute.KeyValue {
 
 // answered holds what is reported for one answer, made once.
 type answered struct {
-	answer answer
-	record []metric.RecordOption
-	quick  exemplars            // of attempts with this answer, if it is no failure
-	span   []attribute.KeyValue // nil for the two that stand for many
+	answer  answer
+	record  []metric.RecordOption
+	offered exemplars            // of attempts with this answer, if it is no failure
+	span    []attribute.KeyValue // nil for the two that stand for many
 }
 
 // recent is the bounded set of a scope's answers. Lookups take no lock.

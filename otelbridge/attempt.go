@@ -119,15 +119,15 @@ func (b *Bridge) startAttempt(a *attempt, e *events.AttemptStarted) {
 	if dropped {
 		b.sampler.said(a.recording)
 	}
-	if a.recording && b.provider != nil {
-		a.Context, a.conns = traceConns(a.Context, b.provider)
+	if a.recording && b.connTrace {
+		a.Context, a.conns = traceConns(a.Context, b.tracers)
 	}
 }
 
 // tracerOf returns the tracer of what happens inside c, which may be nil.
 func (b *Bridge) tracerOf(c *call) trace.Tracer {
 	if c != nil {
-		return c.scope.tracer
+		return b.tracerIn(c.scope)
 	}
 	return b.tracer
 }
@@ -186,7 +186,7 @@ func (b *Bridge) attemptDone(ctx context.Context, e events.AttemptDone) {
 		measured := ctx
 		if a != nil {
 			measured = a.Context // the span is right there
-			if a.recording && !ans.failed() && !got.quick.offers(e.Duration, a.span) {
+			if a.recording && !b.offerAll && !ans.failed() && !got.offered.offers(e.Duration, a.span) {
 				a.unsaid = true
 				measured = (*unsaidAttempt)(a)
 			}

@@ -30,11 +30,13 @@ type Bridge struct {
 	tracer     trace.Tracer // of spans outside calls; nil: no spans
 	in         *instruments // nil: no metrics
 	propagator propagation.TextMapPropagator
-	provider   trace.TracerProvider // of connection spans; nil: none
+	tracers    trace.TracerProvider // nil: no spans
+	connTrace  bool                 // Config.ConnTrace
 	methods    methods
 	spanName   func(events.AttemptStarted) string
 	onPanic    func(any)
 	early      bool // Config.StartAttributes
+	offerAll   bool // Config.AllExemplars
 	sampler    verdicts
 
 	scopes *registry[scope]
@@ -65,6 +67,8 @@ func New(cfg Config) (*Bridge, error) {
 		spanName:   cfg.SpanName,
 		onPanic:    cfg.OnPanic,
 		early:      cfg.StartAttributes,
+		offerAll:   cfg.AllExemplars,
+		scopes:     newRegistry(limit, newScope),
 		places:     newRegistry(limit, newPlace),
 		owners:     newRegistry(limit, newOwner),
 	}
@@ -72,12 +76,7 @@ func New(cfg Config) (*Bridge, error) {
 	if b.propagator == nil {
 		b.propagator = otel.GetTextMapPropagator()
 	}
-	tracerOf := b.startTracing(cfg)
-	b.scopes = newRegistry(limit, func(key scopeKey, other bool) *scope {
-		s := newScope(key, other)
-		s.tracer = tracerOf(key.client)
-		return s
-	})
+	b.startTracing(cfg)
 	if err := b.startMetering(cfg); err != nil {
 		return nil, err
 	}
@@ -85,30 +84,37 @@ func New(cfg Config) (*Bridge, error) {
 	return b, nil
 }
 
-// startTracing returns the tracers of the spans of a client's calls: their
-// instrumentation scope names the client.
-func (b *Bridge) startTracing(cfg Config) func(client string) trace.Tracer {
-	none := func(string) trace.Tracer { return nil }
+func (b *Bridge) startTracing(cfg Config) {
 	if cfg.DisableTraces {
-		return none
+		return
 	}
 	provider := cfg.TracerProvider
 	if provider == nil {
 		provider = otel.GetTracerProvider()
 	}
-	tracer := func(of ...attribute.KeyValue) trace.Tracer {
-		return provider.Tracer(ScopeName, trace.WithInstrumentationVersion(Version()), trace.WithSchemaURL(schemaURL),
-			trace.WithInstrumentationAttributes(of...))
+	tracer := newTracer(provider)
+	if _, off := tracer.(tracenoop.Tracer); off {
+		return
 	}
-	own := tracer()
-	if _, off := own.(tracenoop.Tracer); off {
-		return none
+	b.tracer, b.tracers = tracer, provider
+	b.connTrace = cfg.ConnTrace
+}
+
+func newTracer(p trace.TracerProvider, of ...attribute.KeyValue) trace.Tracer {
+	return p.Tracer(ScopeName, trace.WithInstrumentationVersion(Version()), trace.WithSchemaURL(schemaURL), trace.WithInstrumentationAttributes(of...))
+}
+
+// tracerIn returns the tracer of the spans of s's calls, whose instrumentation
+// scope names the client. Spans are on.
+func (b *Bridge) tracerIn(s *scope) trace.Tracer {
+	if t := s.tracer.Load(); t != nil {
+		return *t
 	}
-	b.tracer = own
-	if cfg.ConnTrace {
-		b.provider = provider
-	}
-	return func(client string) trace.Tracer { return tracer(attribute.String(catalog.KeyClient, client)) }
+	// The provider may be anybody's: it is asked under no lock, and now and
+	// then twice.
+	t := newTracer(b.tracers, attribute.String(catalog.KeyClient, s.key.client))
+	s.tracer.Store(&t)
+	return t
 }
 
 func (b *Bridge) startMetering(cfg Config) error {

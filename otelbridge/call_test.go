@@ -2,6 +2,7 @@ package otelbridge_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
@@ -117,26 +118,32 @@ func TestOnlyAHealthyCallLeavesItsAttributesToItsAttempt(t *testing.T) {
 		}
 		for _, tt := range []struct {
 			done    events.CallDone
+			attempt bool // it has a span
 			healthy bool
 		}{
-			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Status: 200}, true},
-			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Status: 404}, true},
-			{events.CallDone{Outcome: events.OutcomeRecovered, Attempts: 1, Recoveries: 1, Status: 200}, false},
-			{events.CallDone{Outcome: events.OutcomeRecovered, Attempts: 2, Status: 200}, false},
-			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 2, Status: 200}, false},
-			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Skipped: events.SkipMethod, Status: 404}, false},
-			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Recoveries: 1, Status: 200}, false},
-			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Class: events.ClassOther, Status: 200}, false},
-			{events.CallDone{Outcome: events.OutcomeEscaped, Attempts: 1, Status: 503}, false},
-			{events.CallDone{Outcome: events.OutcomeEscaped, Attempts: 1, Class: events.ClassEOF}, false},
-			{events.CallDone{Outcome: events.OutcomeCanceled, Attempts: 1, Class: events.ClassCanceled}, false},
-			{events.CallDone{Outcome: events.OutcomeRejected, Class: events.ClassBreaker}, false},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Status: 200}, true, true},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Status: 404}, true, true},
+			{events.CallDone{Outcome: events.OutcomeRecovered, Attempts: 1, Recoveries: 1, Status: 200}, true, false},
+			{events.CallDone{Outcome: events.OutcomeRecovered, Attempts: 2, Status: 200}, true, false},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 2, Status: 200}, true, false},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Skipped: events.SkipMethod, Status: 404}, true, false},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Recoveries: 1, Status: 200}, true, false},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Class: events.ClassOther, Status: 200}, true, false},
+			{events.CallDone{Outcome: events.OutcomeEscaped, Attempts: 1, Status: 503}, true, false},
+			{events.CallDone{Outcome: events.OutcomeEscaped, Attempts: 1, Class: events.ClassEOF}, true, false},
+			{events.CallDone{Outcome: events.OutcomeCanceled, Attempts: 1, Class: events.ClassCanceled}, true, false},
+			{events.CallDone{Outcome: events.OutcomeOK, Attempts: 1, Status: 200}, false, false},
+			{events.CallDone{Outcome: events.OutcomeRejected, Class: events.ClassBreaker}, false, false},
 		} {
 			r := newRig(t, func(c *otelbridge.Config) { c.MaxOrigins = 1 })
 			r.call(meta, 200) // from here on late is one of the rest
 			r.spans.Reset()
 			tt.done.Meta = m
 			ctx := r.hooks.CallStarted(t.Context(), events.CallStarted{Meta: m})
+			if tt.attempt {
+				inner := r.hooks.AttemptStarted(ctx, events.AttemptStarted{Meta: m, Attempt: 1, Method: http.MethodGet})
+				r.hooks.AttemptDone(inner, events.AttemptDone{Meta: m, Attempt: 1, Status: tt.done.Status})
+			}
 			r.hooks.CallDone(ctx, tt.done)
 			s := r.span(catalog.SpanCall)
 			want := map[string]string{}

@@ -25,8 +25,8 @@
 // given in one piece when it ends, which is what makes two spans per call
 // affordable; a sampler sees name and kind. Config.StartAttributes gives those
 // that the HTTP conventions name for sampling at the start. The span of a call
-// that did with its first attempt has none but a partition that is not the
-// origin: its attempt's span says the rest.
+// that needed no more than its first attempt has none but a partition that is
+// not the origin: its attempt's span, if it is recorded, says the rest.
 //
 // A sampler is asked for every call. For the attempts of calls that it dropped
 // it is asked until it has dropped 64 of them too, and then for one in 16; once
@@ -46,7 +46,7 @@
 // event happens, with the context that holds the span, so that exemplars find
 // it. Of healthy calls and requests of up to 5 ms, the fastest bucket, one in
 // 10 ms is recorded so and the others without the span: the SDK keeps one
-// exemplar for a bucket and collection. All counters of an origin are born at zero when it is first seen.
+// exemplar for a bucket and collection (see Config.AllExemplars). All counters of an origin are born at zero when it is first seen.
 //
 // The number of series is bounded: MaxOrigins partitions of origins are told
 // apart, and what comes after them is reported with the address "_other". Of

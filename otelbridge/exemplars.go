@@ -32,7 +32,7 @@ func (x *exemplars) offers(d time.Duration, span trace.Span) bool {
 		return true
 	}
 	start := s.StartTime().UnixNano()
-	if since := start - x.last.Load(); since >= 0 && since < int64(offerEvery) {
+	if apart := time.Duration(start - x.last.Load()); apart.Abs() < offerEvery { // calls overlap: it may be negative
 		return false
 	}
 	x.last.Store(start)
@@ -60,7 +60,7 @@ func butSpan(ctx context.Context, key any) any {
 // not export it; it is what SpanFromContext asks for. Were there none, every
 // measurement would be offered.
 var spanKey = func() any {
-	var k keyProbe
+	k := keyProbe{Context: context.Background()}
 	trace.SpanFromContext(&k)
 	return k.key
 }()

@@ -27,7 +27,7 @@ type scope struct {
 	state   [3][]metric.ObserveOption // by breaker state
 	recent  recent
 
-	tracer trace.Tracer // of the spans of calls; nil: none
+	tracer atomic.Pointer[trace.Tracer] // of the spans of calls; nil until the first
 
 	series
 }

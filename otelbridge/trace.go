@@ -26,7 +26,7 @@ func (b *Bridge) mark(ctx context.Context, m *events.Meta, name string) (mark, b
 	if b.tracer == nil {
 		return mark{}, false
 	}
-	if a := b.attemptOf(ctx); a != nil && !a.ended.Load() {
+	if a := b.attemptOf(ctx); a != nil && a.span != nil && !a.ended.Load() {
 		return mark{span: a.span, name: name}, a.recording
 	}
 	if c := b.callOf(ctx); c != nil && !c.done.Load() {

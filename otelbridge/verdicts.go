@@ -9,7 +9,7 @@ import "sync/atomic"
 // askOneIn, and for every one once it has wanted one: it may want CLIENT spans
 // and no INTERNAL ones.
 type verdicts struct {
-	dropped atomic.Int32 // up to agreement
+	dropped atomic.Int32 // up to agreement, and some more where several are asked about at once
 	own     atomic.Bool  // it decides on attempts of their own
 }
 

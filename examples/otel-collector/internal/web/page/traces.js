@@ -28,7 +28,7 @@ function trace(t, open) {
   const attempts = t.spans.filter((s) => s.kind === "Client");
   // A healthy call leaves what it did to the span of its attempt.
   const outcome = root.attributes?.["plimsoll.outcome"] ?? (root.name === "plimsoll.call" ? "ok" : "");
-  const address = (root.attributes?.["server.address"] ?? attempts[0]?.attributes?.["server.address"]) ?? "";
+  const address = root.attributes?.["server.address"] ?? attempts[0]?.attributes?.["server.address"] ?? "";
   const details = el("details", { class: "trace", "data-id": t.id, "data-spans": t.spans.length, open },
     el("summary", {},
       el("time", {}, clock(Date.parse(t.start) / 1000)),
