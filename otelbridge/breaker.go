@@ -38,9 +38,10 @@ func lastStep(e *events.BreakerChanged) (last catalog.Transition, ok bool) {
 func (b *Bridge) breakerChanged(ctx context.Context, e events.BreakerChanged) {
 	gate(&e.Meta, e.Key)
 	last, ok := lastStep(&e)
-	if ok {
-		b.add(ctx, &e.Meta, 1, seriesKey{id: breakerTransitions, a: last.From.String(), b: last.To.String(), c: string(last.Cause)})
+	if !ok {
+		return // no more than a lease moved: see breakerProbe
 	}
+	b.add(ctx, &e.Meta, 1, seriesKey{id: breakerTransitions, a: last.From.String(), b: last.To.String(), c: string(last.Cause)})
 	k, ok := b.mark(ctx, &e.Meta, catalog.EventBreakerChanged)
 	if !ok {
 		return
@@ -48,7 +49,7 @@ func (b *Bridge) breakerChanged(ctx context.Context, e events.BreakerChanged) {
 	kvs := []attribute.KeyValue{
 		attribute.String(catalog.KeyBreakerFrom, e.From.String()),
 		attribute.String(catalog.KeyBreakerTo, e.To.String()),
-		attribute.String(catalog.KeyCause, string(e.Cause)),
+		attribute.String(catalog.KeyCause, string(last.Cause)),
 	}
 	if e.To == events.BreakerOpen {
 		kvs = append(kvs, seconds(catalog.KeyBreakerCooldown, e.Cooldown), seconds(catalog.KeyRetryAfter, e.RetryAfter))

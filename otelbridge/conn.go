@@ -12,7 +12,10 @@ import (
 	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
 )
 
-var deadCauses = catalog.ConnCauses()
+var (
+	deadCauses    = catalog.ConnCauses()
+	connProtocols = catalog.ConnProtocolVersions()
+)
 
 // deadCause is plimsoll.cause for what a dead connection answered.
 func deadCause(class events.ErrorClass) string {
@@ -25,9 +28,10 @@ func deadCause(class events.ErrorClass) string {
 // connID is the attribute for a connection's number.
 func connID(n uint64) attribute.KeyValue { return attribute.Int64(catalog.KeyConnID, int64(n)) }
 
-// version appends the attribute for a protocol's version, if it is a known one.
+// version appends the attribute for the version that a connection speaks, if it
+// is a known one.
 func version(kvs []attribute.KeyValue, protocol string) []attribute.KeyValue {
-	if !slices.Contains(protocols, protocol) {
+	if !slices.Contains(connProtocols, protocol) {
 		return kvs
 	}
 	return append(kvs, attribute.String(catalog.KeyProtocolVersion, protocol))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/otelbridge"
+	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
 )
 
 // everything drives every event, with every value of every closed set, by hand.
@@ -21,7 +22,6 @@ func (r *rig) everything(m events.Meta) {
 
 func (r *rig) calls(m events.Meta) {
 	h, bg := r.hooks, r.t.Context()
-	skips := append([]events.SkipReason{""}, events.SkipReasons()...)
 	for i, outcome := range events.Outcomes() {
 		ctx := orSame(bg, h.CallStarted(bg, events.CallStarted{Meta: m, Method: "BREW", URL: events.URLOf(mustURL(r.t, origin))}))
 		inner := orSame(ctx, h.AttemptStarted(ctx, events.AttemptStarted{
@@ -29,11 +29,19 @@ func (r *rig) calls(m events.Meta) {
 		}))
 		h.AttemptDone(inner, events.AttemptDone{Meta: m, Attempt: 1, Resend: i, Status: 200 + i*100, Protocol: "2", Duration: time.Second})
 		h.CallDone(ctx, events.CallDone{
-			Meta: m, Method: "BREW", Outcome: outcome, Attempts: 2, Recoveries: i, Status: 503, Class: classOf(outcome), Duration: time.Second, Skipped: skips[i],
+			Meta: m, Method: "BREW", Outcome: outcome, Attempts: 2, Recoveries: i, Status: 503, Class: classOf(outcome), Duration: time.Second,
 		})
 	}
-	for _, skip := range skips {
-		h.CallDone(bg, events.CallDone{Meta: m, Method: http.MethodGet, Outcome: events.OutcomeEscaped, Status: 503, Skipped: skip})
+	for _, skip := range append([]events.SkipReason{""}, events.SkipReasons()...) {
+		ctx := orSame(bg, h.CallStarted(bg, events.CallStarted{Meta: m, Method: http.MethodGet}))
+		h.CallDone(ctx, events.CallDone{Meta: m, Method: http.MethodGet, Outcome: events.OutcomeEscaped, Status: 503, Skipped: skip})
+	}
+	for i, method := range catalog.Methods() {
+		versions := catalog.ProtocolVersions()
+		ctx := orSame(bg, h.CallStarted(bg, events.CallStarted{Meta: m, Method: method}))
+		inner := orSame(ctx, h.AttemptStarted(ctx, events.AttemptStarted{Meta: m, Attempt: 1, Method: method}))
+		h.AttemptDone(inner, events.AttemptDone{Meta: m, Attempt: 1, Status: 200, Protocol: versions[i%len(versions)]})
+		h.CallDone(ctx, events.CallDone{Meta: m, Method: method, Outcome: events.OutcomeOK, Attempts: 1, Status: 200})
 	}
 	for _, class := range events.ErrorClasses() {
 		ctx := orSame(bg, h.CallStarted(bg, events.CallStarted{Meta: m, Method: http.MethodGet}))
@@ -95,15 +103,20 @@ func (r *rig) waits(m events.Meta) {
 func (r *rig) conns(m events.Meta) {
 	h := r.hooks
 	r.inCall(m, func(_, ctx context.Context) {
-		h.ConnOpened(ctx, events.ConnOpened{Meta: m, Conn: 1, Protocol: "1.1", Duration: time.Millisecond})
-		h.ConnAcquired(ctx, events.ConnAcquired{Meta: m, Conn: 1, Protocol: "1.1", Reused: true, Wait: time.Millisecond, Age: time.Second})
+		for _, version := range catalog.ConnProtocolVersions() {
+			h.ConnOpened(ctx, events.ConnOpened{Meta: m, Conn: 1, Protocol: version, Duration: time.Millisecond})
+			h.ConnAcquired(ctx, events.ConnAcquired{Meta: m, Conn: 1, Protocol: version, Reused: version == "2", Wait: time.Millisecond, Age: time.Second})
+			h.ConnClosed(ctx, events.ConnClosed{Meta: m, Conn: 1, Protocol: version, Cause: events.ConnError, Age: time.Second})
+		}
 		for i, class := range events.ErrorClasses() {
 			h.ConnStale(ctx, events.ConnStale{Meta: m, Conn: 1, Try: i + 1, Class: class})
 			for _, fresh := range []bool{false, true} {
 				h.ConnRecovered(ctx, events.ConnRecovered{Meta: m, Conn: 2, Recoveries: 1, Class: class, Fresh: fresh})
 			}
 		}
-		h.ConnReleased(ctx, events.ConnReleased{Meta: m, Conn: 1, HandedOn: true, Age: time.Second, Remaining: 1})
+		for _, handedOn := range []bool{false, true} {
+			h.ConnReleased(ctx, events.ConnReleased{Meta: m, Conn: 1, HandedOn: handedOn, Age: time.Second, Remaining: 1})
+		}
 	})
 	for _, cause := range events.ConnCauses() {
 		h.ConnClosed(r.t.Context(), events.ConnClosed{Meta: events.Meta{Client: m.Client, Origin: m.Origin}, Conn: 1, Protocol: "1.1", Cause: cause, Age: time.Minute})

@@ -24,17 +24,26 @@ var methods = []string{
 // OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS says otherwise, without [Unknown].
 func Methods() []string { return append([]string(nil), methods[:len(methods)-1]...) }
 
-// ProtocolVersions returns the closed set of network.protocol.version.
+// ProtocolVersions returns the closed set of network.protocol.version where it
+// is that of a response.
 func ProtocolVersions() []string { return append([]string(nil), protocols...) }
 
+// ConnProtocolVersions returns the closed set of network.protocol.version where
+// it is that of a connection.
+func ConnProtocolVersions() []string { return append([]string(nil), connProtocols...) }
+
 var (
-	protocols = []string{"1.0", "1.1", "2", "3"}
-	yesNo     = []string{"false", "true"}
+	// protocols are those of responses. A connection does not know of 1.0, in
+	// which a server answers a request of 1.1.
+	protocols     = []string{"1.0", "1.1", "2"}
+	connProtocols = protocols[1:]
+	yesNo         = []string{"false", "true"}
 
 	// deadConnection are the classes that a dead connection can answer with;
-	// any other counts as "other".
+	// any other counts as "other". "stale" is not among them: it is what the
+	// request ends with when no connection is left to try.
 	deadConnection = []events.ErrorClass{
-		events.ClassStale, events.ClassReset, events.ClassEOF, events.ClassTLSTransport, events.ClassTimeout,
+		events.ClassReset, events.ClassEOF, events.ClassTLSTransport, events.ClassTimeout,
 		events.ClassProtocol, events.ClassRefusedStream, events.ClassGoAway, events.ClassOther,
 	}
 )

@@ -4,6 +4,7 @@ import "github.com/plimsoll-http/plimsoll/events"
 
 var (
 	spanConn  = spanAttr(KeyConnID, Int, "Number of the connection in its process, from 1.")
+	spanSpeak = optional(Attribute{Key: KeyProtocolVersion, Type: String, Values: connProtocols, Description: "HTTP version that the connection speaks, if known."})
 	spanAge   = spanAttr(KeyConnAge, Float, "Time since the connection was opened.")
 	spanAfter = spanAttr(KeyRetryAfter, Float, "How long until a retry is certainly worth attempting; 0 if that is not known.")
 )
@@ -11,14 +12,14 @@ var (
 var connEvents = []Event{
 	{
 		Name: "ConnOpened", Form: SpanEvent, Span: EventConnOpened, Metrics: []string{OpenConnections},
-		Attributes: []Attribute{spanConn, spanProtocol, spanAttr(KeyDuration, Float, "Time to dial and shake hands.")},
+		Attributes: []Attribute{spanConn, spanSpeak, spanAttr(KeyDuration, Float, "Time to dial and shake hands.")},
 		Meaning:    "A connection was dialled.",
 		Action:     "Many per request: keep-alive does not work, or MaxIdleConnsPerHost is too small.",
 	},
 	{
 		Name: "ConnAcquired", Form: SpanEvent, Span: EventConnAcquired, Metrics: []string{ConnWaitDuration, ConnWaiting, OpenConnections},
 		Attributes: []Attribute{
-			spanConn, spanProtocol,
+			spanConn, spanSpeak,
 			spanAttr(KeyConnReused, Bool, "Whether the connection had served before."),
 			spanAttr(KeyConnWait, Float, "Time in the queue for a slot, without dialling."),
 			spanAge,
@@ -40,7 +41,7 @@ var connEvents = []Event{
 	{
 		Name: "ConnClosed", Form: SpanEvent, Span: EventConnClosed, Metrics: []string{ConnectionDuration, OpenConnections},
 		Attributes: []Attribute{
-			spanConn, spanProtocol,
+			spanConn, spanSpeak,
 			closed(KeyConnCause, events.ConnCauses(), "Why it was closed."),
 			spanAge,
 		},
@@ -70,7 +71,7 @@ var breakerEvents = []Event{
 	{
 		Name: "BreakerChanged", Form: SpanEvent, Span: EventBreakerChanged, Metrics: []string{BreakerTransitions, BreakerState, BreakerCooldown},
 		Attributes: []Attribute{
-			attrFrom, attrTo, closed(KeyCause, events.BreakerCauses(), "What caused the transition."),
+			attrFrom, attrTo, attrMoved,
 			optional(spanAttr(KeyBreakerCooldown, Float, "Cooldown of the opening.")),
 			optional(spanAfter),
 		},
