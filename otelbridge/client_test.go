@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -191,7 +192,28 @@ func (d *driver) streams(ctx context.Context) {
 	}
 }
 
+// TestARealClientEmitsTheWholeCatalogue holds what real clients report against
+// the catalogue, both ways: each event, attribute and closed value that is
+// declared shows, each combination of a counter is counted, and nothing else.
 func TestARealClientEmitsTheWholeCatalogue(t *testing.T) {
+	shown := sightings{}
+	t.Run("in one trace", func(t *testing.T) { inOneTrace(t, shown) })
+	for name, partition := range map[string]func(*http.Request) string{
+		"origin": nil, "custom partition": func(*http.Request) string { return "tenant-a" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, m := range slices.Concat(decisions, closings, recoverings, exchanges, streamings) {
+				t.Run(m.name, func(t *testing.T) { m.run(t, shown, partition) })
+			}
+		})
+	}
+	shown.demandAll(t)
+}
+
+// inOneTrace has two clients make most of what there is inside one span of
+// their caller.
+func inOneTrace(t *testing.T, shown sightings) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		ctx, caller := r.tracer.Tracer("caller").Start(t.Context(), "caller")
@@ -234,7 +256,6 @@ func TestARealClientEmitsTheWholeCatalogue(t *testing.T) {
 		g.client.CloseIdleConnections()
 		synctest.Wait()
 		got[catalog.ConnectionDuration] = r.collect()[catalog.ConnectionDuration]
-		shown := sightings{}
 		shown.addMetrics(t, got)
 		caller.End()
 		shown.addSpans(t, without(r.spans.GetSpans(), "caller"))

@@ -4,60 +4,20 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/net/http2"
 
 	"github.com/plimsoll-http/plimsoll/breaker"
 	"github.com/plimsoll-http/plimsoll/budget"
 	"github.com/plimsoll-http/plimsoll/client"
-	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/internal/faultserver"
-	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
 	"github.com/plimsoll-http/plimsoll/pool"
 )
-
-// moved is what real clients counted: a metric and its own attributes, or the
-// cause of a connection's end. Counters are born at zero: that they are there
-// says nothing.
-type moved map[string]bool
-
-func (m moved) add(r *rig) {
-	for name, data := range r.collect() {
-		declared, _ := catalog.Lookup(name)
-		for _, p := range points(r.t, data) {
-			if p.value == 0 && p.count == 0 {
-				continue
-			}
-			var labels []string
-			for _, kv := range p.attrs.ToSlice() {
-				if slices.ContainsFunc(declared.Attributes, func(a catalog.Attribute) bool { return a.Key == string(kv.Key) }) {
-					labels = append(labels, string(kv.Key)+"="+kv.Value.String())
-				}
-			}
-			m[moveOf(name, labels)] = true
-		}
-	}
-	for _, s := range r.spans.GetSpans() {
-		if s.Name == catalog.EventConnClosed {
-			m["closed "+attr(s.Attributes, catalog.KeyConnCause)] = true
-		}
-		for _, e := range s.Events {
-			if e.Name == catalog.EventConnClosed {
-				m["closed "+attr(e.Attributes, catalog.KeyConnCause)] = true
-			}
-		}
-	}
-}
-
-func moveOf(name string, labels []string) string {
-	slices.Sort(labels)
-	return name + " " + strings.Join(labels, " ")
-}
 
 // noRetries is a policy.
 var noRetries = client.RetryPolicy{MaxRetries: -1}
@@ -89,6 +49,7 @@ type movement struct {
 	gate     *breaker.Config
 	tokens   *budget.Config
 	change   func(*http.Transport)
+	sampler  sdktrace.Sampler
 	do       func(ctx context.Context, d *driver)
 }
 
@@ -261,56 +222,35 @@ func (d *driver) together(ctx context.Context, n int) {
 	synctest.Wait()
 }
 
-// TestARealClientMovesEveryCounter looks at values, where the test above looks
-// at names: each skip reason, retry cause, settlement, transition, end of a
-// stream and end of a connection is counted for a real client that meets it.
-func TestARealClientMovesEveryCounter(t *testing.T) {
-	got := moved{}
-	for _, m := range slices.Concat(decisions, closings, streamings) {
-		t.Run(m.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t)
-				cfg := m.cfg
-				cfg.Name = "shop"
-				if m.gate != nil {
-					gate, err := breaker.New(*m.gate)
-					if err != nil {
-						t.Fatal(err)
-					}
-					cfg.Breaker = gate
-				}
-				if m.tokens != nil {
-					bucket, err := budget.New(*m.tokens)
-					if err != nil {
-						t.Fatal(err)
-					}
-					cfg.Budget = bucket
-				}
-				d := driveOver(t, r, m.protocol, cfg, m.change)
-				m.do(t.Context(), d)
-				synctest.Wait()
-				got.add(r)
-			})
-		})
-	}
-	for _, name := range []string{
-		catalog.CallEscapes, catalog.RetryArmed, catalog.RetrySkipped, catalog.BudgetKept, catalog.BudgetRefunded,
-		catalog.BreakerTransitions, catalog.BreakerRejections, catalog.BreakerProbes, catalog.StreamOpened, catalog.StreamClosed,
-	} {
-		m, _ := catalog.Lookup(name)
-		for _, combination := range m.Combinations() {
-			var labels []string
-			for _, l := range combination {
-				labels = append(labels, l.Key+"="+l.Value)
-			}
-			if want := moveOf(name, labels); !got[want] {
-				t.Errorf("no client counted %s", want)
-			}
+// run makes the movement with a client of its own, whose partitions the
+// function names; nil: the origins.
+func (m *movement) run(t *testing.T, shown sightings, partition func(*http.Request) string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		if m.sampler != nil {
+			r.tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(r.spans), sdktrace.WithSampler(m.sampler))
 		}
-	}
-	for _, cause := range events.ConnCauses() {
-		if !got["closed "+string(cause)] {
-			t.Errorf("no span says that a connection was closed for %s", cause)
+		cfg := m.cfg
+		cfg.Name, cfg.Partition = "shop", partition
+		if m.gate != nil {
+			gate, err := breaker.New(*m.gate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Breaker = gate
 		}
-	}
+		if m.tokens != nil {
+			bucket, err := budget.New(*m.tokens)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Budget = bucket
+		}
+		d := driveOver(t, r, m.protocol, cfg, m.change)
+		m.do(t.Context(), d)
+		synctest.Wait()
+		shown.addMetrics(t, r.collect())
+		shown.addSpans(t, r.spans.GetSpans())
+	})
 }
