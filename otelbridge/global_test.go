@@ -2,6 +2,8 @@ package otelbridge_test
 
 import (
 	"net/http"
+	"os"
+	"os/exec"
 	"testing"
 
 	"go.opentelemetry.io/otel"
@@ -16,9 +18,23 @@ import (
 	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
 )
 
+// globalsAreSet says that this process cannot set them again.
+var globalsAreSet bool
+
 // The global providers can be set once per process, so this is the only test
-// that does.
+// that does. With -count, it repeats itself in processes of its own.
 func TestGlobalProvidersMayBeSetAfterTheFirstCall(t *testing.T) {
+	if globalsAreSet {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	globalsAreSet = true
 	b, err := otelbridge.New(otelbridge.Config{})
 	if err != nil {
 		t.Fatal(err)
