@@ -8,7 +8,9 @@ import (
 	"slices"
 	"syscall"
 	"testing/synctest"
+	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
@@ -20,18 +22,29 @@ import (
 	"github.com/plimsoll-http/plimsoll/pool"
 )
 
-// recovering returns two movements in which a reused connection is dead: with
-// a pool that takes any other, and with one that dials a fresh one.
-func recovering(name string, protocol faultserver.Protocol, change func(*http.Transport), die func(*faultserver.Server)) []movement {
-	do := func(ctx context.Context, d *driver) {
-		d.want(ctx, 200)
-		synctest.Wait()
-		die(d.server)
-		d.want(ctx, 200)
+// recovering returns two movements in which a reused connection is dead, as it
+// says by the class: with a pool that takes any other, and with one that dials a
+// fresh one. Each has to be counted as what it is: a class that is not declared
+// would be taken for "other".
+func recovering(name string, class events.ErrorClass, protocol faultserver.Protocol, change func(*http.Transport), die func(*faultserver.Server)) []movement {
+	do := func(fresh bool) func(context.Context, *driver) {
+		return func(ctx context.Context, d *driver) {
+			d.want(ctx, 200)
+			synctest.Wait()
+			die(d.server)
+			d.want(ctx, 200)
+			cause := attribute.String(catalog.KeyCause, string(class))
+			if got := d.value(catalog.ConnStale, cause); got != 1 {
+				d.t.Errorf("%v connections count as %s, want 1", got, class)
+			}
+			if got := d.value(catalog.ConnRecoveries, cause, attribute.Bool(catalog.KeyFresh, fresh)); got != 1 {
+				d.t.Errorf("%v requests were recovered from %s with fresh %v, want 1", got, class, fresh)
+			}
+		}
 	}
 	return []movement{
-		{name: name + ", recovered from", protocol: protocol, change: change, do: do},
-		{name: name + ", recovered from on a fresh one", protocol: protocol, change: change, do: do, cfg: client.Config{Pool: pool.Config{Recoveries: 1}}},
+		{name: name + ", recovered from", protocol: protocol, change: change, do: do(false)},
+		{name: name + ", recovered from on a fresh one", protocol: protocol, change: change, do: do(true), cfg: client.Config{Pool: pool.Config{Recoveries: 1}}},
 	}
 }
 
@@ -86,17 +99,26 @@ const badSettings = "\x00\x00\x05\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
 // recoverings have a dead connection of each class.
 var recoverings = slices.Concat(
-	recovering("eof", faultserver.H1, nil, racing(faultserver.FIN)),
-	recovering("reset", faultserver.H1, nil, racing(faultserver.RST)),
-	recovering("truncation", faultserver.TLS, nil, racing(faultserver.FIN)),
-	recovering("half a record", faultserver.TLS, nil, racing(faultserver.TruncatedRecord)),
-	recovering("close_notify", faultserver.TLS, nil, racing(faultserver.CloseNotify)),
-	recovering("a refused stream", faultserver.H2, nil, answering(faultserver.RefuseStream())),
-	recovering("a graceful GOAWAY", faultserver.H2, nil, answering(faultserver.RefuseByGoAway())),
-	recovering("host unreachable", faultserver.H1, ending("", syscall.EHOSTUNREACH), racing(faultserver.FIN)),
-	recovering("a malformed frame", faultserver.H2C, ending(badSettings, syscall.EHOSTUNREACH), racing(faultserver.FIN)),
-	recovering("silence", faultserver.H2C, ending(badSettings, silence{}), racing(faultserver.FIN)),
+	recovering("eof", events.ClassEOF, faultserver.H1, nil, racing(faultserver.FIN)),
+	recovering("reset", events.ClassReset, faultserver.H1, nil, racing(faultserver.RST)),
+	recovering("truncation", events.ClassTLSTransport, faultserver.TLS, nil, racing(faultserver.FIN)),
+	recovering("half a record", events.ClassTLSTransport, faultserver.TLS, nil, racing(faultserver.TruncatedRecord)),
+	recovering("close_notify", events.ClassEOF, faultserver.TLS, nil, racing(faultserver.CloseNotify)),
+	recovering("a refused stream", events.ClassRefusedStream, faultserver.H2, nil, answering(faultserver.RefuseStream())),
+	recovering("a graceful GOAWAY", events.ClassGoAway, faultserver.H2, nil, answering(faultserver.RefuseByGoAway())),
+	recovering("host unreachable", events.ClassOther, faultserver.H1, ending("", syscall.EHOSTUNREACH), racing(faultserver.FIN)),
+	recovering("a malformed frame", events.ClassProtocol, faultserver.H2C, ending(badSettings, syscall.EHOSTUNREACH), racing(faultserver.FIN)),
+	pinging(recovering("an unanswered PING", events.ClassEOF, faultserver.H2, nil, func(s *faultserver.Server) { s.BlackHole() })),
+	recovering("silence", events.ClassTimeout, faultserver.H2C, ending(badSettings, silence{}), racing(faultserver.FIN)),
 )
+
+// pinging has the pools of the movements look after silent connections.
+func pinging(all []movement) []movement {
+	for i := range all {
+		all[i].cfg.Pool.PingInterval = time.Second
+	}
+	return all
+}
 
 // callsAlone is a sampler that drops the spans of attempts, so that those of
 // calls say everything.
@@ -128,6 +150,9 @@ var exchanges = []movement{
 	{name: "an old server", do: func(ctx context.Context, d *driver) {
 		d.server.Next(faultserver.Do(faultserver.Raw{Data: []byte("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")}))
 		d.want(ctx, 200)
+		if n := len(d.at(catalog.RequestDuration, attribute.String(catalog.KeyProtocolVersion, "1.0"))); n != 1 {
+			d.t.Errorf("%d series have the protocol version 1.0, want 1", n)
+		}
 	}},
 	{name: "handed on", change: func(t *http.Transport) { t.MaxConnsPerHost = 1 }, do: func(ctx context.Context, d *driver) { d.together(ctx, 2) }},
 	{name: "retries and throttles", protocol: faultserver.TLS, tokens: standard(), cfg: client.Config{Retry: client.RetryPolicy{MaxRetries: 2, Overrun: client.Send}}, do: func(ctx context.Context, d *driver) { d.retries(ctx) }},

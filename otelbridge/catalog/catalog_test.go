@@ -122,6 +122,33 @@ func TestTransitionsAreLegalOnly(t *testing.T) {
 	}
 }
 
+// What the bridge meets outside of these sets it maps, or leaves out: a value
+// that is missing here would not show as undeclared.
+func TestTheSetsThatTheBridgeMapsToAreWhatAClientMeets(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		got, want []string
+	}{
+		{"ConnCauses", names(catalog.ConnCauses()), []string{"reset", "eof", "tls_transport", "timeout", "protocol", "refused_stream", "goaway", "other"}},
+		{"ProtocolVersions", catalog.ProtocolVersions(), []string{"1.0", "1.1", "2"}},
+		{"ConnProtocolVersions", catalog.ConnProtocolVersions(), []string{"1.1", "2"}},
+	} {
+		if !slices.Equal(tt.got, tt.want) {
+			t.Errorf("%s is %q, want %q", tt.name, tt.got, tt.want)
+		}
+	}
+	want := []catalog.Transition{
+		{From: events.BreakerClosed, To: events.BreakerOpen, Cause: events.BreakerStreak},
+		{From: events.BreakerClosed, To: events.BreakerOpen, Cause: events.BreakerRate},
+		{From: events.BreakerOpen, To: events.BreakerHalfOpen, Cause: events.BreakerCooldown},
+		{From: events.BreakerHalfOpen, To: events.BreakerClosed, Cause: events.BreakerByProbe},
+		{From: events.BreakerHalfOpen, To: events.BreakerOpen, Cause: events.BreakerByProbe},
+	}
+	if got := catalog.Transitions(); !slices.Equal(got, want) {
+		t.Errorf("the legal transitions are %v, want %v", got, want)
+	}
+}
+
 func TestLeanViewsNameWhatIsThere(t *testing.T) {
 	for _, v := range catalog.Lean() {
 		m, ok := catalog.Lookup(v.Metric)
