@@ -17,7 +17,7 @@ import (
 func TestManyGoroutinesLoseNoCount(t *testing.T) {
 	const workers, calls, origins, limit = 8, 100, 20, 10
 	r := newRig(t, func(c *otelbridge.Config) { c.MaxOrigins = limit })
-	r.observed(meta)
+	r.observed(meta.Client, sources(meta))
 	ctx := context.Background()
 	var wg sync.WaitGroup
 	for w := range workers {

@@ -154,6 +154,7 @@ var exchanges = []movement{
 			d.t.Errorf("%d series have the protocol version 1.0, want 1", n)
 		}
 	}},
+	{name: "no budget", cfg: client.Config{NoBudget: true}, do: func(ctx context.Context, d *driver) { d.unavailable(1); d.want(ctx, 200) }},
 	{name: "handed on", change: func(t *http.Transport) { t.MaxConnsPerHost = 1 }, do: func(ctx context.Context, d *driver) { d.together(ctx, 2) }},
 	{name: "retries and throttles", protocol: faultserver.TLS, tokens: standard(), cfg: client.Config{Retry: client.RetryPolicy{MaxRetries: 2, Overrun: client.Send}}, do: func(ctx context.Context, d *driver) { d.retries(ctx) }},
 	{name: "calls alone are sampled", sampler: callsAlone{}, do: func(ctx context.Context, d *driver) { d.want(ctx, 200) }},

@@ -64,11 +64,12 @@ func TestTheHooksShowExactlyTheCatalogue(t *testing.T) {
 		})
 	}
 	shown.demandAll(t)
+	shown.demandOptional(t)
 }
 
 // checkDeclaration holds what kind of instrument was made against its
 // declaration.
-func checkDeclaration(t *testing.T, m metricdata.Metrics, want catalog.Metric) {
+func checkDeclaration(t testing.TB, m metricdata.Metrics, want catalog.Metric) {
 	t.Helper()
 	if m.Unit != want.Unit || m.Description != want.Description {
 		t.Errorf("%s has unit %q and description %q, want %q and %q", m.Name, m.Unit, m.Description, want.Unit, want.Description)
@@ -100,7 +101,7 @@ func observedAs(k catalog.Kind) catalog.Kind {
 	return k
 }
 
-func checkBuckets(t *testing.T, m metricdata.Metrics, want catalog.Metric) {
+func checkBuckets(t testing.TB, m metricdata.Metrics, want catalog.Metric) {
 	t.Helper()
 	if d, ok := m.Data.(metricdata.Histogram[float64]); ok {
 		for _, p := range d.DataPoints {
@@ -114,7 +115,7 @@ func checkBuckets(t *testing.T, m metricdata.Metrics, want catalog.Metric) {
 // checkAttributes holds attributes against their declarations: none is
 // undeclared, none that must be there is missing, values are of their type and
 // in their closed set.
-func checkAttributes(t *testing.T, where string, got []attribute.KeyValue, want []catalog.Attribute) {
+func checkAttributes(t testing.TB, where string, got []attribute.KeyValue, want []catalog.Attribute) {
 	t.Helper()
 	for _, kv := range got {
 		i := slices.IndexFunc(want, func(a catalog.Attribute) bool { return a.Key == string(kv.Key) })
@@ -172,9 +173,12 @@ func otherThan(as, other []catalog.Attribute) []catalog.Attribute {
 	})
 }
 
-func optionally(as []catalog.Attribute) []catalog.Attribute {
+// ofOutside returns the common attributes of a span outside a call. What
+// belongs to no origin has the client's name alone.
+func ofOutside() []catalog.Attribute {
+	as := catalog.SpanCommon()
 	for i := range as {
-		as[i].Optional = true
+		as[i].Optional = as[i].Key != catalog.KeyClient
 	}
 	return as
 }

@@ -47,7 +47,7 @@ func TestGlobalProvidersMayBeSetAfterTheFirstCall(t *testing.T) {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	r.observed(meta)
+	r.observed(meta.Client, sources(meta))
 	r.call(meta, 200)
 
 	if n := len(spans.GetSpans()); n != 2 {

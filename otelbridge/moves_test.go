@@ -134,6 +134,7 @@ var decisions = []movement{
 		go func() { d.want(ctx, 200); close(done) }()
 		synctest.Wait()
 		d.want(ctx, 0) // half-open
+		d.look()
 		close(release)
 		<-done
 	}},
@@ -215,6 +216,7 @@ func (d *driver) together(ctx context.Context, n int) {
 		go func() { d.want(ctx, 200); done <- struct{}{} }()
 	}
 	synctest.Wait()
+	d.look()
 	close(release)
 	for range n {
 		<-done
@@ -248,6 +250,7 @@ func (m *movement) run(t *testing.T, shown sightings, partition func(*http.Reque
 			cfg.Budget = bucket
 		}
 		d := driveOver(t, r, m.protocol, cfg, m.change)
+		d.shown = shown
 		m.do(t.Context(), d)
 		synctest.Wait()
 		shown.addMetrics(t, r.collect())

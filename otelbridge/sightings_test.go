@@ -21,39 +21,44 @@ type sightings map[string]bool
 // outside stands for the spans of events outside a call, whatever the event.
 const outside = "a span outside a call"
 
-func (s sightings) saw(where string, kvs []attribute.KeyValue) {
+func (s sightings) saw(where string, kvs []attribute.KeyValue, declared []catalog.Attribute) {
 	s[where] = true
 	for _, kv := range kvs {
 		s[where+" "+string(kv.Key)] = true
 		s[where+" "+string(kv.Key)+"="+kv.Value.String()] = true
 	}
+	for _, a := range declared {
+		if attr(kvs, a.Key) == "" {
+			s[where+" without "+a.Key] = true
+		}
+	}
 }
 
 // addSpans adds spans and span events.
-func (s sightings) addSpans(t *testing.T, spans tracetest.SpanStubs) {
+func (s sightings) addSpans(t testing.TB, spans tracetest.SpanStubs) {
 	t.Helper()
 	for _, span := range spans {
+		var declared []catalog.Attribute
+		var where []string
 		switch e, known := bySpan(span.Name); {
 		case span.SpanKind == trace.SpanKindClient:
-			s.saw("AttemptStarted", span.Attributes)
-			s.saw("AttemptDone", span.Attributes)
-			checkAttributes(t, span.Name, span.Attributes, slices.Concat(attributesOf("AttemptStarted"), attributesOf("AttemptDone")))
+			where, declared = []string{"AttemptStarted", "AttemptDone"}, slices.Concat(attributesOf("AttemptStarted"), attributesOf("AttemptDone"))
 		case span.Name == catalog.SpanCall:
-			s.saw("CallStarted", span.Attributes)
-			s.saw("CallDone", span.Attributes)
-			checkAttributes(t, span.Name, span.Attributes, ofCalls())
+			where, declared = []string{"CallStarted", "CallDone"}, ofCalls()
 		case !known:
 			t.Errorf("a span is named %q, which is not in the catalogue", span.Name)
+			continue
 		case e.Form == catalog.ChildSpan && span.Parent.IsValid():
-			s.saw(e.Name, span.Attributes)
-			checkAttributes(t, span.Name, span.Attributes, e.Attributes)
+			where, declared = []string{e.Name}, e.Attributes
 		default:
-			s.saw(e.Name, span.Attributes)
-			s.saw(outside, span.Attributes)
-			checkAttributes(t, span.Name, span.Attributes, slices.Concat(optionally(catalog.SpanCommon()), e.Attributes))
+			where, declared = []string{e.Name, outside}, slices.Concat(ofOutside(), e.Attributes)
 			if span.StartTime != span.EndTime {
 				t.Errorf("the span %s outside a call lasts %v, want none", span.Name, span.EndTime.Sub(span.StartTime))
 			}
+		}
+		checkAttributes(t, span.Name, span.Attributes, declared)
+		for _, w := range where {
+			s.saw(w, span.Attributes, declared)
 		}
 		for _, ev := range span.Events {
 			e, ok := bySpan(ev.Name)
@@ -61,8 +66,8 @@ func (s sightings) addSpans(t *testing.T, spans tracetest.SpanStubs) {
 				t.Errorf("the span %s has the event %q, which is not in the catalogue", span.Name, ev.Name)
 				continue
 			}
-			s.saw(e.Name, ev.Attributes)
 			checkAttributes(t, ev.Name, ev.Attributes, e.Attributes)
+			s.saw(e.Name, ev.Attributes, e.Attributes)
 		}
 	}
 }
@@ -72,9 +77,9 @@ func ofCalls() []catalog.Attribute {
 	return slices.Concat(otherThan(catalog.SpanCommon(), attributesOf("CallDone")), attributesOf("CallDone"))
 }
 
-// addMetrics adds metrics. Counters are born at zero: that a series is there
-// says nothing, it must have moved. Levels are there or not.
-func (s sightings) addMetrics(t *testing.T, got map[string]metricdata.Metrics) {
+// addMetrics adds metrics. Counters are born at zero, and levels go back to it:
+// that a series is there says nothing, it must be above.
+func (s sightings) addMetrics(t testing.TB, got map[string]metricdata.Metrics) {
 	t.Helper()
 	for name, m := range got {
 		want, ok := catalog.Lookup(name)
@@ -90,10 +95,9 @@ func (s sightings) addMetrics(t *testing.T, got map[string]metricdata.Metrics) {
 			if !want.Open() && !slices.Contains(legal, c) {
 				t.Errorf("%s was emitted with {%s}, which is not legal", name, c)
 			}
-			level := want.Kind == catalog.ObservedGauge || want.Kind == catalog.ObservedUpDown
-			if level || p.value > 0 || p.count > 0 {
+			if p.value > 0 || p.count > 0 {
 				s[name+" {"+c+"}"] = true
-				s.saw(name, p.attrs.ToSlice())
+				s.saw(name, p.attrs.ToSlice(), want.AllAttributes())
 			}
 		}
 	}
@@ -126,7 +130,7 @@ func combinationAt(m catalog.Metric, set attribute.Set) string {
 // demandAll wants everything that the catalogue declares: every event and
 // metric, every attribute of each, the optional ones included, every value of
 // every closed set and every combination of values.
-func (s sightings) demandAll(t *testing.T) {
+func (s sightings) demandAll(t testing.TB) {
 	t.Helper()
 	for _, e := range catalog.Events() {
 		s.demand(t, e.Name, e.Attributes)
@@ -137,13 +141,13 @@ func (s sightings) demandAll(t *testing.T) {
 		s.demand(t, m.Name, m.AllAttributes())
 		for _, c := range combinationsOf(m) {
 			if !s[m.Name+" {"+c+"}"] {
-				t.Errorf("%s is declared with {%s}, which never was emitted or never moved", m.Name, c)
+				t.Errorf("%s is declared with {%s}, which never was above 0", m.Name, c)
 			}
 		}
 	}
 }
 
-func (s sightings) demand(t *testing.T, where string, declared []catalog.Attribute) {
+func (s sightings) demand(t testing.TB, where string, declared []catalog.Attribute) {
 	t.Helper()
 	if !s[where] {
 		t.Errorf("%s is in the catalogue and never was emitted", where)
@@ -163,5 +167,26 @@ func (s sightings) demand(t *testing.T, where string, declared []catalog.Attribu
 				t.Errorf("%s never had %s=%s", where, a.Key, v)
 			}
 		}
+	}
+}
+
+// demandOptional wants every attribute that is declared as optional to have
+// been left out.
+func (s sightings) demandOptional(t testing.TB) {
+	t.Helper()
+	demand := func(where string, declared []catalog.Attribute) {
+		for _, a := range declared {
+			if a.Optional && !s[where+" without "+a.Key] {
+				t.Errorf("%s never was without %s, which is declared as optional", where, a.Key)
+			}
+		}
+	}
+	for _, e := range catalog.Events() {
+		demand(e.Name, e.Attributes)
+	}
+	demand("CallDone", ofCalls())
+	demand(outside, ofOutside())
+	for _, m := range catalog.Metrics() {
+		demand(m.Name, m.AllAttributes())
 	}
 }

@@ -17,7 +17,15 @@ func (r *rig) everything(m events.Meta) {
 	r.conns(m)
 	r.breakers(m)
 	r.streams(m)
-	r.observed(m)
+	all := sources(m)
+	all.Breakers = func(yield func(otelbridge.BreakerLevel) bool) {
+		level := otelbridge.BreakerLevel{Origin: m.Origin, Partition: m.Partition, Cooldown: time.Minute}
+		for _, level.State = range events.BreakerStates() {
+			yield(level)
+			level.Partition = "tenant after " + level.State.String()
+		}
+	}
+	r.observed(m.Client, all)
 }
 
 func (r *rig) calls(m events.Meta) {
@@ -78,6 +86,7 @@ func (r *rig) waits(m events.Meta) {
 		for _, cause := range events.RetryCauses() {
 			h.RetryArmed(ctx, events.RetryArmed{Meta: m, Attempt: 1, Next: 2, Waited: time.Second, Cause: cause, Cost: 10, Level: 490})
 		}
+		h.RetryArmed(ctx, events.RetryArmed{Meta: m, Attempt: 1, Next: 2, Waited: time.Second, Cause: events.CauseForced}) // without a budget
 		for _, reason := range events.SkipReasons() {
 			h.RetrySkipped(ctx, events.RetrySkipped{
 				Meta: m, Reason: reason, Attempt: 1, Status: 503, Level: 3, Needed: 10, Remaining: time.Second, Delay: time.Minute,
@@ -156,8 +165,8 @@ func (r *rig) streams(m events.Meta) {
 	h.Reloaded(bg, events.Reloaded{Meta: events.Meta{Client: m.Client}, Generation: 2})
 }
 
-func (r *rig) observed(m events.Meta) {
-	stop, err := r.bridge.Observe(m.Client, sources(m))
+func (r *rig) observed(client string, s otelbridge.Sources) {
+	stop, err := r.bridge.Observe(client, s)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ var retryEvents = []Event{
 		Attributes: []Attribute{
 			attrSkip,
 			spanAttempt,
-			spanErrorType,
+			spanAttr(KeyErrorType, String, "The status, else the error class."),
 			spanAttr(KeyTokensLevel, Int, "Tokens in the partition."),
 			spanAttr(KeyTokensNeeded, Int, "Tokens that the retry needed."),
 			spanAttr(KeyRemaining, Float, "Time left for waiting."),

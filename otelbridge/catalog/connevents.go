@@ -4,7 +4,7 @@ import "github.com/plimsoll-http/plimsoll/events"
 
 var (
 	spanConn  = spanAttr(KeyConnID, Int, "Number of the connection in its process, from 1.")
-	spanSpeak = optional(Attribute{Key: KeyProtocolVersion, Type: String, Values: connProtocols, Description: "HTTP version that the connection speaks, if known."})
+	spanSpeak = Attribute{Key: KeyProtocolVersion, Type: String, Values: connProtocols, Description: "HTTP version that the connection speaks."}
 	spanAge   = spanAttr(KeyConnAge, Float, "Time since the connection was opened.")
 	spanAfter = spanAttr(KeyRetryAfter, Float, "How long until a retry is certainly worth attempting; 0 if that is not known.")
 )
