@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/net/http2"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/plimsoll-http/plimsoll/budget"
 	"github.com/plimsoll-http/plimsoll/client"
 	"github.com/plimsoll-http/plimsoll/internal/faultserver"
+	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
 	"github.com/plimsoll-http/plimsoll/pool"
 )
 
@@ -137,6 +139,22 @@ var decisions = []movement{
 		d.look()
 		close(release)
 		<-done
+	}},
+	{name: "a probe whose lease runs out", gate: &breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Second}, cfg: client.Config{Retry: noRetries}, do: func(ctx context.Context, d *driver) {
+		d.unavailable(1)
+		d.want(ctx, 503)
+		wait(5 * time.Second)
+		d.server.Next(faultserver.Do(faultserver.Hang{}))
+		forgotten, cancel := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() { d.want(forgotten, 0); close(done) }()
+		wait(time.Hour)
+		d.want(ctx, 200) // the next one gets the lease, which moves no state
+		cancel()
+		<-done
+		if got := d.value(catalog.BreakerProbes, attribute.String(catalog.KeyBreakerProbe, "granted")); got != 2 {
+			d.t.Errorf("%v leases were granted, want 2", got)
+		}
 	}},
 }
 
