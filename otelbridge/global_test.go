@@ -1,7 +1,10 @@
 package otelbridge_test
 
 import (
+	"bytes"
 	"net/http"
+	"os"
+	"os/exec"
 	"testing"
 
 	"go.opentelemetry.io/otel"
@@ -16,9 +19,21 @@ import (
 	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
 )
 
-// The global providers can be set once per process, so this is the only test
-// that does.
+// The global providers can be set once per process.
 func TestGlobalProvidersMayBeSetAfterTheFirstCall(t *testing.T) {
+	const alone = "PLIMSOLL_TEST_GLOBAL_PROVIDERS"
+	if os.Getenv(alone) == "" { // in a process of its own, so that it can run again
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), alone+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("PASS")) {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
 	b, err := otelbridge.New(otelbridge.Config{})
 	if err != nil {
 		t.Fatal(err)
