@@ -27,6 +27,9 @@ the alert rules are made from as well.
 * **Prometheus** names are those of the strategy UnderscoreEscapingWithSuffixes,
   which has to be set in exporters and collectors where it is not the default. A
   histogram has the series ` + "`_bucket`, `_sum` and `_count`" + `.
+* A sampler is asked for every call. Of the attempts of calls that it drops it is
+  asked for few once it has dropped those too, and of the quickest healthy calls
+  few are offered as exemplars: [decision 7](adr/0007-telemetry-of-a-healthy-call.md).
 * Counters of an origin are there, at zero, before anything is counted.
 * %d origins and partitions of a client are told apart (Config.MaxOrigins); what
   comes after them has the address ` + "`%s`" + `. A partition of several origins has
