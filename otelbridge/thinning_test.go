@@ -50,22 +50,47 @@ func (m *measurements) spans(t *testing.T, count int) (named []trace.SpanID) {
 
 type callerKey struct{}
 
-// Of the fastest healthy calls few are offered as exemplars; of all others,
-// which somebody may look for, every one.
-func TestOnlyOfTheFastestHealthyCallsFewAreOfferedAsExemplars(t *testing.T) {
+// measured returns a rig and what is recorded of the durations of its requests
+// and calls, with whichever context.
+func measured(t *testing.T, change ...func(*otelbridge.Config)) (r *rig, requests, calls *measurements) {
+	requests, calls = &measurements{}, &measurements{}
+	keep := func(name string, into *measurements) sdkmetric.Option {
+		return sdkmetric.WithView(sdkmetric.NewView(sdkmetric.Instrument{Name: name}, sdkmetric.Stream{
+			ExemplarReservoirProviderSelector: func(sdkmetric.Aggregation) exemplar.ReservoirProvider {
+				return func(attribute.Set) exemplar.Reservoir { return into }
+			},
+		}))
+	}
+	r = newRig(t, append(change, func(c *otelbridge.Config) {
+		c.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()),
+			sdkmetric.WithExemplarFilter(exemplar.AlwaysOnFilter), keep(catalog.RequestDuration, requests), keep(catalog.CallDuration, calls))
+	})...)
+	return r, requests, calls
+}
+
+func TestEveryMeasurementIsOfferedAsAnExemplarWhereThatIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var requests, calls measurements
-		keep := func(name string, into *measurements) sdkmetric.Option {
-			return sdkmetric.WithView(sdkmetric.NewView(sdkmetric.Instrument{Name: name}, sdkmetric.Stream{
-				ExemplarReservoirProviderSelector: func(sdkmetric.Aggregation) exemplar.ReservoirProvider {
-					return func(attribute.Set) exemplar.Reservoir { return into }
-				},
-			}))
+		r, requests, calls := measured(t, func(c *otelbridge.Config) { c.AllExemplars = true })
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), callerKey{}, "caller"))
+		defer cancel()
+		const n = 20
+		for range n {
+			ctx := r.hooks.CallStarted(ctx, events.CallStarted{Meta: meta, Method: http.MethodGet})
+			inner := r.hooks.AttemptStarted(ctx, events.AttemptStarted{Meta: meta, Attempt: 1, Method: http.MethodGet})
+			r.hooks.AttemptDone(inner, events.AttemptDone{Meta: meta, Attempt: 1, Status: 200})
+			r.hooks.CallDone(ctx, events.CallDone{Meta: meta, Method: http.MethodGet, Outcome: events.OutcomeOK, Attempts: 1, Status: 200})
 		}
-		r := newRig(t, func(c *otelbridge.Config) {
-			c.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()),
-				sdkmetric.WithExemplarFilter(exemplar.AlwaysOnFilter), keep(catalog.RequestDuration, &requests), keep(catalog.CallDuration, &calls))
-		})
+		if of, in := len(requests.spans(t, n)), len(calls.spans(t, n)); of != n || in != n {
+			t.Errorf("%d requests and %d calls of %d are offered", of, in, n)
+		}
+	})
+}
+
+// Of the quickest healthy calls few are offered as exemplars; of all others,
+// which somebody may look for, every one.
+func TestOnlyOfTheQuickestHealthyCallsFewAreOfferedAsExemplars(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, requests, calls := measured(t)
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), callerKey{}, "caller"))
 		defer cancel()
 		resend := 0

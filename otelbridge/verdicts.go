@@ -15,7 +15,7 @@ import (
 type verdicts struct {
 	own   atomic.Bool                         // it decides on attempts of their own
 	first atomic.Pointer[verdict]             // the first of names: often the only one
-	names atomic.Pointer[map[string]*verdict] // replaced, never changed
+	names atomic.Pointer[map[string]*verdict] // mostNames, or some more that came at once; replaced, never changed
 	mu    sync.Mutex                          // guards the replacing
 }
 
@@ -51,7 +51,7 @@ func (v *verdicts) add(name string) *verdict {
 	if m := v.names.Load(); m != nil {
 		names = *m
 	}
-	if known := names[name]; known != nil || len(names) >= mostNames {
+	if known := names[name]; known != nil {
 		return known
 	}
 	one := &verdict{name: strings.Clone(name)}
