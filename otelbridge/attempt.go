@@ -113,8 +113,9 @@ func (b *Bridge) startAttempt(a *attempt, e *events.AttemptStarted) {
 	}
 	name := b.nameOf(a, e)
 	c := a.call
-	// A hook may have put another span into the context.
-	dropped := c != nil && !b.early && !trace.SpanContextFromContext(a.Context).IsSampled()
+	// A hook may have put another span into the context. Of a recorded call it
+	// is not asked, which is the cheaper question.
+	dropped := c != nil && !c.recording && !b.early && !trace.SpanContextFromContext(a.Context).IsSampled()
 	var known *verdict
 	if dropped {
 		if known = b.sampler.of(name); !b.sampler.asked(known, e.Call) {
