@@ -113,8 +113,8 @@ func (b *Bridge) startAttempt(a *attempt, e *events.AttemptStarted) {
 	}
 	name := b.nameOf(a, e)
 	c := a.call
-	// A hook may have put another span into the context. Of a recorded call it
-	// is not asked, which is the cheaper question.
+	// A hook may have put another span into the context; that question is the
+	// dearer one.
 	dropped := c != nil && !c.recording && !b.early && !trace.SpanContextFromContext(a.Context).IsSampled()
 	var known *verdict
 	if dropped {
