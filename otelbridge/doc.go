@@ -56,7 +56,8 @@
 // have catalog.PerOrigin combinations in any case, and more as long as those of
 // all partitions stay within catalog.MaxSeries. Past that, a combination is
 // reported with the method _OTHER, without a status, and with the error type
-// _OTHER if it failed.
+// _OTHER if it failed. Package views has views for the SDK for those who want
+// fewer series.
 //
 // # Order, goroutines, panics
 //
