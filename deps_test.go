@@ -43,6 +43,7 @@ var arrows = []arrow{
 	{"sse", nil, "a leaf: a parser of bytes that others can use with any client"},
 	{"client", append([]string{own("otelbridge"), own("otelbridge/catalog")}, parts...), "telemetry goes through the bridge: the attempt loop names no OpenTelemetry type, and no store's driver is linked unasked"},
 	{"otelbridge", append([]string{own("events"), own("otelbridge/catalog"), "go.opentelemetry.io/contrib/instrumentation/net/http/httptrace/otelhttptrace"}, otelAPI...), "the application chooses the SDK; the bridge sees events alone, never a part that emits them"},
+	{"otelbridge/views", []string{own("otelbridge"), own("otelbridge/catalog"), "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/sdk/instrumentation", "go.opentelemetry.io/otel/sdk/metric"}, "views are the SDK's, so whoever imports them has chosen it; spans and exporters are not their matter"},
 	{"otelbridge/catalog", []string{own("events")}, "pure data: dashboards are generated from it without an OpenTelemetry import"},
 	{"dashboards", []string{own("otelbridge/catalog"), "github.com/grafana/grafana-foundation-sdk/go/..."}, "dashboards are generated from the catalogue: what isn't declared there cannot be drawn"},
 	{"cmd/plimsoll", append([]string{own("client"), own("dashboards/..."), own("otelbridge/..."), own("internal/story/..."), "go.opentelemetry.io/otel/sdk/..."}, append(parts, otelAPI...)...), "the command is the one program here, so it may choose an SDK; exporters would bring in gRPC"},
@@ -68,8 +69,12 @@ var neverLinked = []ban{
 	{"github.com/grafana/grafana", "its licence, the AGPL, would bind every user"},
 }
 
-// neverLinkedByLibraries is banned everywhere but in the command.
+// neverLinkedByLibraries is banned everywhere but below mayLinkSDK.
 var neverLinkedByLibraries = ban{"go.opentelemetry.io/otel/sdk", "the application chooses its SDK; without one, telemetry costs nothing"}
+
+// mayLinkSDK are the folders that are for applications which have an SDK. No
+// other package may import them.
+var mayLinkSDK = []string{own("cmd"), own("otelbridge/views")}
 
 // neverRequired keeps these out of go.mod altogether, tests included: whoever
 // requires this module downloads their go.mod files.
@@ -115,7 +120,7 @@ func TestNoPackageLinksWhatItsUsersWouldPayFor(t *testing.T) {
 				continue
 			}
 			bans := neverLinked
-			if !below(pkg, own("cmd")) {
+			if !slices.ContainsFunc(mayLinkSDK, func(folder string) bool { return below(pkg, folder) }) {
 				bans = append(slices.Clone(neverLinked), neverLinkedByLibraries)
 			}
 			for _, b := range bans {
@@ -163,6 +168,10 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"otelbridge", "go.opentelemetry.io/otel/metric/noop", true},
 		{"otelbridge", "go.opentelemetry.io/otel/sdk/metric", false},
 		{"otelbridge", own("client"), false},
+		{"otelbridge", own("otelbridge/views"), false},
+		{"client", own("otelbridge/views"), false},
+		{"otelbridge/views", "go.opentelemetry.io/otel/sdk/metric", true},
+		{"otelbridge/views", "go.opentelemetry.io/otel/sdk/trace", false},
 		{"cmd/plimsoll", "go.opentelemetry.io/otel/sdk/metric", true},
 		{"cmd/plimsoll", "go.opentelemetry.io/otel/exporters/stdout/stdouttrace", false},
 		{"internal/conformance", own("pool"), true},

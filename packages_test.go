@@ -155,6 +155,8 @@ func TestTheUsualTasksHaveExamples(t *testing.T) {
 		{"tests with eventstest", "events/eventstest", "NewRecorder"},
 		{"sizing connections behind a load balancer", "pool", "Config"},
 		{"logs without OpenTelemetry", "otelbridge/logbridge", "New"},
+		{"fewer series", "otelbridge/views", "Lean"},
+		{"fewer series", "otelbridge/views", "Of"},
 	}
 	byFolder := map[string]map[string]int{}
 	for _, p := range publicPackages(t) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
@@ -247,6 +248,30 @@ func TestASlowServerIsBounded(t *testing.T) {
 					synctest.Wait()
 				})
 			})
+		}
+	}
+}
+
+// A URL that was put together by hand may have credentials or a query in its
+// Host. The host of a request is in events, metrics, Stats and error texts.
+func TestAHostThatIsNoneIsRefusedUnseen(t *testing.T) {
+	for _, host := range []string{"user:s3cret@api.example.com", "s3cret@api.example.com:80", "api.example.com?key=s3cret", "api.example.com#s3cret"} {
+		rec := eventstest.NewRecorder()
+		sent := 0
+		c := newClient(t, Config{NoTelemetry: true, Hooks: rec.Hooks(), Base: roundTripper(func(*http.Request) (*http.Response, error) {
+			sent++
+			return nil, errors.New("sent")
+		})})
+		body := &closeCounter{Reader: strings.NewReader("x")}
+		req := &http.Request{Method: http.MethodPut, URL: &url.URL{Scheme: "http", Host: host, Path: "/a"}, Header: http.Header{}, Body: body}
+		for range 2 {
+			resp, err := c.transport.RoundTrip(req) //nolint:bodyclose // there is none
+			if resp != nil || err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "client: Request.URL.Host") {
+				t.Errorf("%q: %v, error %v", host, resp, err)
+			}
+		}
+		if body.closed.Load() != 2 || sent != 0 || len(rec.Timeline()) != 0 || len(c.Stats().Budget) != 0 {
+			t.Errorf("%q: body closed %d times of 2, %d sent, events %v, %+v", host, body.closed.Load(), sent, rec.Timeline(), c.Stats())
 		}
 	}
 }

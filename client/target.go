@@ -48,8 +48,10 @@ func newRegistry(bucket *budget.Bucket) *registry {
 	return &registry{bucket: bucket, origins: map[originKey]*target{}, others: map[targetKey]*target{}}
 }
 
-// enter returns the request's target with its count of active calls raised.
-// partition is what Config.Partition returned, or "".
+// enter returns the request's target with its count of active calls raised, or
+// nil if its host is none: what belongs to another part of a URL may be a
+// secret, and a target is in events, metrics and Stats. partition is what
+// Config.Partition returned, or "".
 func (r *registry) enter(req *http.Request, partition string) *target {
 	scheme, host := req.URL.Scheme, req.URL.Host
 	if t := r.last.Load(); t != nil && partition == "" && t.scheme == scheme && t.host == host {
@@ -67,7 +69,11 @@ func (r *registry) enter(req *http.Request, partition string) *target {
 		t.active.Add(1)
 	}
 	r.mu.RUnlock()
-	if t == nil {
+	switch {
+	case t != nil:
+	case strings.ContainsAny(host, "@?#"):
+		return nil
+	default:
 		t = r.add(o, partition)
 	}
 	if partition == "" {

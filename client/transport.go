@@ -207,6 +207,9 @@ func (c *call) enter() error {
 			return ErrClosed
 		}
 		target := gen.targets.enter(req, partition)
+		if target == nil {
+			return errors.New("client: Request.URL.Host holds one of @?#: credentials belong into URL.User, a query into URL.RawQuery, a fragment into URL.Fragment")
+		}
 		if !gen.retired.Load() {
 			c.gen, c.target = gen, target
 			return nil

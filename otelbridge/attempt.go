@@ -23,7 +23,6 @@ type attempt struct {
 	span      trace.Span  // nil without spans, and where the sampler was not asked
 	recording bool        // the span is recorded
 	told      bool        // the span has the attributes of its start
-	unsaid    bool        // its duration was not offered as an exemplar; set before AttemptDone returns
 	ended     atomic.Bool // the span has ended
 
 	method, route string // as the event gave them
@@ -100,7 +99,10 @@ func (a *attempt) end() {
 	}
 }
 
-var kindClient = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient)}
+var (
+	kindClient   = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient)}
+	kindInternal = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal)}
+)
 
 func (b *Bridge) startAttempt(a *attempt, e *events.AttemptStarted) {
 	opts := kindClient
@@ -109,15 +111,21 @@ func (b *Bridge) startAttempt(a *attempt, e *events.AttemptStarted) {
 		kvs := a.identity(nil, b.scopeIn(a, a.call, &e.Meta).attributesOf(&e.Meta))
 		opts = []trace.SpanStartOption{kindClient[0], trace.WithAttributes(kvs...)}
 	}
+	name := b.nameOf(a, e)
 	c := a.call
-	dropped := c != nil && !c.recording
-	if dropped && !b.early && !b.sampler.asked(e.Call) {
-		return // the call's span is in the context
+	// A hook may have put another span into the context; that question is the
+	// dearer one.
+	dropped := c != nil && !c.recording && !b.early && !trace.SpanContextFromContext(a.Context).IsSampled()
+	var known *verdict
+	if dropped {
+		if known = b.sampler.of(name); !b.sampler.asked(known, e.Call) {
+			return // the call's span is in the context
+		}
 	}
-	a.Context, a.span = b.tracerOf(c).Start(a.Context, b.nameOf(a, e), opts...)
+	a.Context, a.span = b.tracerOf(c).Start(a.Context, name, opts...)
 	a.recording = a.span.IsRecording()
 	if dropped {
-		b.sampler.said(a.recording)
+		b.sampler.said(known, a.recording)
 	}
 	if a.recording && b.connTrace {
 		a.Context, a.conns = traceConns(a.Context, b.tracers)
@@ -186,8 +194,7 @@ func (b *Bridge) attemptDone(ctx context.Context, e events.AttemptDone) {
 		measured := ctx
 		if a != nil {
 			measured = a.Context // the span is right there
-			if a.recording && !b.offerAll && !ans.failed() && !got.offered.offers(e.Duration, a.span) {
-				a.unsaid = true
+			if a.recording && !b.offerAll && !ans.failed() && e.Resend == 0 && !got.offered.offers(e.Duration, a.span) {
 				measured = (*unsaidAttempt)(a)
 			}
 		}

@@ -62,7 +62,7 @@ func (b *Bridge) callStarted(ctx context.Context, e events.CallStarted) context.
 	if b.tracer != nil {
 		// All attributes come at the end, in one piece: no convention asks for
 		// them here, and the SDK would copy them three times.
-		c.Context, c.span = b.tracerIn(c.scope).Start(ctx, catalog.SpanCall)
+		c.Context, c.span = b.tracerIn(c.scope).Start(ctx, catalog.SpanCall, kindInternal...)
 		c.recording = c.span.IsRecording()
 	}
 	return c
@@ -78,7 +78,14 @@ func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
 				opts = s.outcome[e.Outcome]
 			}
 			if opts != nil {
-				b.in.callDuration.Record(c.measured(ctx, &e), e.Duration.Seconds(), opts...)
+				measured := ctx
+				if c != nil {
+					measured = c.Context // the span is right there
+					if c.recording && !b.offerAll && e.Outcome == events.OutcomeOK && !s.offered.offers(e.Duration, c.span) {
+						measured = (*unsaidCall)(c)
+					}
+				}
+				b.in.callDuration.Record(measured, e.Duration.Seconds(), opts...)
 			}
 		}
 		if e.Outcome == events.OutcomeEscaped {
@@ -95,18 +102,6 @@ func (b *Bridge) callDone(ctx context.Context, e events.CallDone) {
 		c.finish(s, &e)
 	}
 	c.span.End()
-}
-
-// measured returns the context for the duration of c, which may be nil. ctx is
-// the event's.
-func (c *call) measured(ctx context.Context, e *events.CallDone) context.Context {
-	if c == nil {
-		return ctx
-	}
-	if a := c.current.Load(); a != nil && a.unsaid && e.Outcome == events.OutcomeOK && e.Duration <= quick {
-		return (*unsaidCall)(c)
-	}
-	return c.Context // the span is right there
 }
 
 // healthy reports whether the call needed no more than its first attempt.

@@ -48,11 +48,11 @@ type Config struct {
 	// sampled call about a tenth dearer.
 	StartAttributes bool
 	// AllExemplars gives every measurement the context of its span. Without
-	// it those of most healthy calls and requests of up to 5 ms go without the
-	// span, of which the SDK keeps one per collection in any case. Set it where
-	// the MeterProvider's exemplar filter is AlwaysOn, which would keep
-	// exemplars that lead to no trace. It makes a sampled call about 3 percent
-	// dearer.
+	// it, of healthy calls and requests of up to 5 ms that last about as long
+	// (within a half) one in 10 ms has it: the SDK keeps one exemplar for a
+	// bucket and collection in any case. Set it where the MeterProvider's
+	// exemplar filter is AlwaysOn, which would keep exemplars that lead to no
+	// trace. It makes a sampled call about 3 percent dearer.
 	AllExemplars bool
 	// OnPanic gets what a propagator, a SpanName function or a source
 	// panicked with, on the goroutine on which it did. Nil: it is counted only.

@@ -29,10 +29,10 @@
 // not the origin: its attempt's span, if it is recorded, says the rest.
 //
 // A sampler is asked for every call. For the attempts of calls that it dropped
-// it is asked until it has dropped 64 of them too, and then for one in 16; once
-// it has sampled one, or with Config.StartAttributes, for all of them. An
-// attempt for which it is not asked tells the server of the call's span, as not
-// sampled.
+// it is asked until it has dropped 64 of them of the same name, and then for one
+// in 16; once it has wanted one, or with Config.StartAttributes, for all of
+// them. An attempt for which it is not asked tells the server of the call's
+// span, as not sampled.
 //
 // The request method is known if it is in
 // OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS (a comma-separated list, read by
@@ -44,9 +44,10 @@
 // Package catalog declares them. Levels, states and counts of what exists are
 // read from [Sources] when a reader collects; the others are recorded when the
 // event happens, with the context that holds the span, so that exemplars find
-// it. Of healthy calls and requests of up to 5 ms, the fastest bucket, one in
-// 10 ms is recorded so and the others without the span: the SDK keeps one
-// exemplar for a bucket and collection (see Config.AllExemplars). All counters of an origin are born at zero when it is first seen.
+// it. Of healthy calls and requests of up to 5 ms, the fastest bucket, few are
+// recorded so and the others without the span: the SDK keeps one exemplar for a
+// bucket and collection (see Config.AllExemplars). All counters of an origin
+// are born at zero when it is first seen.
 //
 // The number of series is bounded: MaxOrigins partitions of origins are told
 // apart, and what comes after them is reported with the address "_other". Of
@@ -55,7 +56,8 @@
 // have catalog.PerOrigin combinations in any case, and more as long as those of
 // all partitions stay within catalog.MaxSeries. Past that, a combination is
 // reported with the method _OTHER, without a status, and with the error type
-// _OTHER if it failed.
+// _OTHER if it failed. Package views has views for the SDK for those who want
+// fewer series.
 //
 // # Order, goroutines, panics
 //

@@ -2,24 +2,41 @@ package otelbridge
 
 import (
 	"context"
+	"math/bits"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 )
 
-// exemplars thins out the exemplars that one series of
-// http.client.request.duration is offered for its fastest bucket, and those of
-// the calls that had no other attempt. The SDK keeps one for each bucket and
+// exemplars thins out the exemplars that one series of a histogram is offered
+// of quick requests or calls. The SDK keeps one for each bucket and
 // collection, and an offer costs about 80 ns.
-type exemplars struct{ last atomic.Int64 } // start of the span that was offered last, Unix time in ns
+type exemplars struct {
+	// last is, for each class of durations, the start of the span that was
+	// offered last, Unix time in ns; 0: none was. A view's buckets may be finer
+	// than the catalogue's, so each class is thinned out by itself.
+	last [quickClasses]atomic.Int64
+}
 
 const (
 	// quick is the upper bound of the fastest bucket, of calls and of requests.
 	quick = 5 * time.Millisecond
+	// quickClasses are two for each doubling from 33 µs to quick, and one below.
+	quickClasses = 16
 	// offerEvery is the least time between the starts of two that are offered.
 	offerEvery = 10 * time.Millisecond
 )
+
+// classOf returns the class of d, which is at most quick.
+func classOf(d time.Duration) int {
+	units := uint64(max(d, 0)) >> 15 //nolint:gosec // not negative
+	if units < 2 {
+		return int(units) //nolint:gosec // 0 or 1
+	}
+	doublings := bits.Len64(units) - 1
+	return 2*doublings + int(units>>(doublings-1)&1) //nolint:gosec // a bit
+}
 
 // offers reports whether a measurement of d that span is about is offered as
 // an exemplar.
@@ -31,11 +48,11 @@ func (x *exemplars) offers(d time.Duration, span trace.Span) bool {
 	if !ok {
 		return true
 	}
-	start := s.StartTime().UnixNano()
-	if apart := time.Duration(start - x.last.Load()); apart.Abs() < offerEvery { // calls overlap: it may be negative
+	start, last := s.StartTime().UnixNano(), &x.last[classOf(d)]
+	if apart := time.Duration(start - last.Load()); apart.Abs() < offerEvery { // calls overlap: it may be negative
 		return false
 	}
-	x.last.Store(start)
+	last.Store(start)
 	return true
 }
 

@@ -30,6 +30,7 @@ func TestExemplarsAreOfferedByTheTimeOfTheirSpans(t *testing.T) {
 		{-time.Hour, true}, // the clock was set back
 		{-time.Hour + 1, false},
 		{-time.Hour + offerEvery, true},
+		{-time.Hour + 1, false}, // it overlaps with that one
 	} {
 		if got := x.offers(0, startedSpan{at: now.Add(tt.at)}); got != tt.want {
 			t.Errorf("%d: a span that began at %v is offered: %v, want %v", i, tt.at, got, tt.want)
@@ -39,5 +40,22 @@ func TestExemplarsAreOfferedByTheTimeOfTheirSpans(t *testing.T) {
 		if !x.offers(0, tracenoop.Span{}) {
 			t.Error("a span that does not tell when it began is not offered")
 		}
+	}
+}
+
+func TestClassesOfDurationsAreHalvesOfDoublings(t *testing.T) {
+	before := -1
+	for d := time.Duration(-1); d <= quick; d += 100 * time.Nanosecond {
+		c := classOf(d)
+		if c < before || c > before+1 || c >= quickClasses {
+			t.Fatalf("%v is of class %d, after %d", d, c, before)
+		}
+		if c > before && c > 2 && classOf(d*3/2) == c {
+			t.Errorf("%v and %v are of one class", d, d*3/2)
+		}
+		before = c
+	}
+	if before < quickClasses-2 {
+		t.Errorf("%d classes, want %d or one less", before+1, quickClasses)
 	}
 }

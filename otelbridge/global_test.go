@@ -1,6 +1,7 @@
 package otelbridge_test
 
 import (
+	"bytes"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,23 +19,21 @@ import (
 	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
 )
 
-// globalsAreSet says that this process cannot set them again.
-var globalsAreSet bool
-
-// The global providers can be set once per process, so this is the only test
-// that does. With -count, it repeats itself in processes of its own.
+// The global providers can be set once per process.
 func TestGlobalProvidersMayBeSetAfterTheFirstCall(t *testing.T) {
-	if globalsAreSet {
+	const alone = "PLIMSOLL_TEST_GLOBAL_PROVIDERS"
+	if os.Getenv(alone) == "" { // in a process of its own, so that it can run again
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+		cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), alone+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("PASS")) {
+			t.Errorf("%v: %s", err, out)
 		}
 		return
 	}
-	globalsAreSet = true
 	b, err := otelbridge.New(otelbridge.Config{})
 	if err != nil {
 		t.Fatal(err)

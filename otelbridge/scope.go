@@ -27,6 +27,8 @@ type scope struct {
 	state   [3][]metric.ObserveOption // by breaker state
 	recent  recent
 
+	offered exemplars // of calls of outcome ok
+
 	tracer atomic.Pointer[trace.Tracer] // of the spans of calls; nil until the first
 
 	series

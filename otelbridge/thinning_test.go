@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/exemplar"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/plimsoll-http/plimsoll/events"
@@ -51,28 +50,54 @@ func (m *measurements) spans(t *testing.T, count int) (named []trace.SpanID) {
 
 type callerKey struct{}
 
-// Of the fastest healthy calls few are offered as exemplars; of all others,
-// which somebody may look for, every one.
-func TestOnlyOfTheFastestHealthyCallsFewAreOfferedAsExemplars(t *testing.T) {
+// measured returns a rig and what is recorded of the durations of its requests
+// and calls, with whichever context.
+func measured(t *testing.T, change ...func(*otelbridge.Config)) (r *rig, requests, calls *measurements) {
+	requests, calls = &measurements{}, &measurements{}
+	keep := func(name string, into *measurements) sdkmetric.Option {
+		return sdkmetric.WithView(sdkmetric.NewView(sdkmetric.Instrument{Name: name}, sdkmetric.Stream{
+			ExemplarReservoirProviderSelector: func(sdkmetric.Aggregation) exemplar.ReservoirProvider {
+				return func(attribute.Set) exemplar.Reservoir { return into }
+			},
+		}))
+	}
+	r = newRig(t, append(change, func(c *otelbridge.Config) {
+		c.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()),
+			sdkmetric.WithExemplarFilter(exemplar.AlwaysOnFilter), keep(catalog.RequestDuration, requests), keep(catalog.CallDuration, calls))
+	})...)
+	return r, requests, calls
+}
+
+func TestEveryMeasurementIsOfferedAsAnExemplarWhereThatIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var requests, calls measurements
-		keep := func(name string, into *measurements) sdkmetric.Option {
-			return sdkmetric.WithView(sdkmetric.NewView(sdkmetric.Instrument{Name: name}, sdkmetric.Stream{
-				ExemplarReservoirProviderSelector: func(sdkmetric.Aggregation) exemplar.ReservoirProvider {
-					return func(attribute.Set) exemplar.Reservoir { return into }
-				},
-			}))
-		}
-		r := newRig(t, func(c *otelbridge.Config) {
-			c.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()),
-				sdkmetric.WithExemplarFilter(exemplar.AlwaysOnFilter), keep(catalog.RequestDuration, &requests), keep(catalog.CallDuration, &calls))
-		})
+		r, requests, calls := measured(t, func(c *otelbridge.Config) { c.AllExemplars = true })
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), callerKey{}, "caller"))
 		defer cancel()
+		const n = 20
+		for range n {
+			ctx := r.hooks.CallStarted(ctx, events.CallStarted{Meta: meta, Method: http.MethodGet})
+			inner := r.hooks.AttemptStarted(ctx, events.AttemptStarted{Meta: meta, Attempt: 1, Method: http.MethodGet})
+			r.hooks.AttemptDone(inner, events.AttemptDone{Meta: meta, Attempt: 1, Status: 200})
+			r.hooks.CallDone(ctx, events.CallDone{Meta: meta, Method: http.MethodGet, Outcome: events.OutcomeOK, Attempts: 1, Status: 200})
+		}
+		if of, in := len(requests.spans(t, n)), len(calls.spans(t, n)); of != n || in != n {
+			t.Errorf("%d requests and %d calls of %d are offered", of, in, n)
+		}
+	})
+}
+
+// Of the quickest healthy calls few are offered as exemplars; of all others,
+// which somebody may look for, every one.
+func TestOnlyOfTheQuickestHealthyCallsFewAreOfferedAsExemplars(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, requests, calls := measured(t)
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), callerKey{}, "caller"))
+		defer cancel()
+		resend := 0
 		send := func(status int, class events.ErrorClass, outcome events.Outcome, attempt, call time.Duration) {
 			ctx := r.hooks.CallStarted(ctx, events.CallStarted{Meta: meta, Method: http.MethodGet})
 			inner := r.hooks.AttemptStarted(ctx, events.AttemptStarted{Meta: meta, Attempt: 1, Method: http.MethodGet})
-			r.hooks.AttemptDone(inner, events.AttemptDone{Meta: meta, Attempt: 1, Status: status, Class: class, Duration: attempt})
+			r.hooks.AttemptDone(inner, events.AttemptDone{Meta: meta, Attempt: 1, Resend: resend, Status: status, Class: class, Duration: attempt})
 			r.hooks.CallDone(ctx, events.CallDone{Meta: meta, Method: http.MethodGet, Outcome: outcome, Attempts: 1, Status: status, Class: class, Duration: call})
 		}
 		const n = 20
@@ -86,16 +111,24 @@ func TestOnlyOfTheFastestHealthyCallsFewAreOfferedAsExemplars(t *testing.T) {
 			requests, calls int // of n that are offered
 		}{
 			{"first", 200, "", events.OutcomeOK, quick, quick, 1, 1},
-			{"same series, same time", 200, "", events.OutcomeOK, 0, 0, 0, 0},
-			{"another series", 204, "", events.OutcomeOK, quick, quick, 1, 1},
+			{"same series, same time", 200, "", events.OutcomeOK, quick, quick, 0, 0},
+			{"half as long", 200, "", events.OutcomeOK, quick / 2, quick / 2, 1, 1},
+			{"and again", 200, "", events.OutcomeOK, quick / 2, quick / 2, 0, 0},
+			{"a long body", 200, "", events.OutcomeOK, quick / 2, quick - time.Millisecond, 0, 1},
+			{"next to nothing", 200, "", events.OutcomeOK, 0, 0, 1, 1},
+			{"another series of requests", 204, "", events.OutcomeOK, quick, quick, 1, 0},
 			{"slow", 200, "", events.OutcomeOK, quick + 1, quick + 1, n, n},
 			{"slow body", 200, "", events.OutcomeOK, quick, quick + 1, 0, n},
 			{"failed", 503, "", events.OutcomeEscaped, 0, 0, n, n},
 			{"error", 0, events.ClassEOF, events.OutcomeEscaped, 0, 0, n, n},
-			{"recovered", 200, "", events.OutcomeRecovered, 0, 0, 0, n},
+			{"recovered", 200, "", events.OutcomeRecovered, 0, 0, n, n},
 			{"canceled", 200, "", events.OutcomeCanceled, 0, 0, 0, n},
 		} {
 			r.spans.Reset()
+			resend = 0
+			if tt.outcome == events.OutcomeRecovered {
+				resend = 1
+			}
 			for range n {
 				send(tt.status, tt.class, tt.outcome, tt.attempt, tt.call)
 			}
@@ -115,6 +148,7 @@ func TestOnlyOfTheFastestHealthyCallsFewAreOfferedAsExemplars(t *testing.T) {
 			}
 		}
 
+		resend = 0
 		for i, pause := range []time.Duration{10*time.Millisecond - 1, 1, 10 * time.Millisecond, time.Hour} {
 			wait(pause)
 			for range n {
@@ -124,104 +158,6 @@ func TestOnlyOfTheFastestHealthyCallsFewAreOfferedAsExemplars(t *testing.T) {
 			if of, in := len(requests.spans(t, n)), len(calls.spans(t, n)); of != want || in != want {
 				t.Errorf("%v later, %d requests and %d calls are offered, want %d", pause, of, in, want)
 			}
-		}
-	})
-}
-
-// samplerOf is a sampler that counts how often it is asked for an attempt.
-type samplerOf struct {
-	sdktrace.Sampler
-	attempts int
-	wants    func(sdktrace.SamplingParameters) bool // nil: what Sampler says
-}
-
-func (s *samplerOf) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
-	if p.Kind == trace.SpanKindClient {
-		s.attempts++
-	}
-	if s.wants != nil && s.wants(p) {
-		return sdktrace.SamplingResult{Decision: sdktrace.RecordAndSample}
-	}
-	return s.Sampler.ShouldSample(p)
-}
-
-func rigWithSampler(t *testing.T, s sdktrace.Sampler, change ...func(*otelbridge.Config)) *rig {
-	return newRig(t, append(change, func(c *otelbridge.Config) {
-		c.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSampler(s))
-	})...)
-}
-
-// numbered sends call number n with an attempt and returns what the server is
-// told.
-func (r *rig) numbered(n int) http.Header {
-	m, header := meta, http.Header{}
-	m.Call = uint64(n) //nolint:gosec // a small number
-	ctx := r.hooks.CallStarted(r.t.Context(), events.CallStarted{Meta: m, Method: http.MethodGet})
-	inner := r.hooks.AttemptStarted(ctx, events.AttemptStarted{Meta: m, Attempt: 1, Method: http.MethodGet, Header: header})
-	r.hooks.AttemptDone(inner, events.AttemptDone{Meta: m, Attempt: 1, Status: 200})
-	r.hooks.CallDone(ctx, events.CallDone{Meta: m, Method: http.MethodGet, Outcome: events.OutcomeOK, Attempts: 1, Status: 200})
-	return header
-}
-
-func TestASamplerThatDropsAttemptsWithTheirCallsIsAskedForFewOfThem(t *testing.T) {
-	for name, step := range map[string]int{"every number": 1, "every other number": 2, "every sixteenth number": 16} {
-		t.Run(name, func(t *testing.T) {
-			s := &samplerOf{Sampler: sdktrace.ParentBased(sdktrace.NeverSample())}
-			r := rigWithSampler(t, s)
-			const calls = 1600
-			for n := range calls {
-				header := r.numbered(n * step)
-				if got := header.Get("Traceparent"); len(got) != 55 || got[53:] != "00" {
-					t.Fatalf("call %d tells the server %q, want a trace that is not sampled", n, got)
-				}
-			}
-			// 64, and one in sixteen of the rest.
-			if s.attempts < 64+50 || s.attempts > 64+200 {
-				t.Errorf("the sampler was asked for %d of %d attempts", s.attempts, calls)
-			}
-		})
-	}
-}
-
-func TestASamplerThatWantsAttemptsAloneGetsThem(t *testing.T) {
-	t.Run("from the start", func(t *testing.T) {
-		s := &samplerOf{Sampler: sdktrace.NeverSample(), wants: func(p sdktrace.SamplingParameters) bool { return p.Kind == trace.SpanKindClient }}
-		r := rigWithSampler(t, s)
-		for n := range 500 {
-			if got := r.numbered(n).Get("Traceparent"); got[53:] != "01" {
-				t.Fatalf("attempt %d is not sampled", n)
-			}
-		}
-	})
-	t.Run("later", func(t *testing.T) {
-		on := false
-		s := &samplerOf{Sampler: sdktrace.NeverSample(), wants: func(p sdktrace.SamplingParameters) bool { return on && p.Kind == trace.SpanKindClient }}
-		r := rigWithSampler(t, s)
-		n := 0
-		for ; n < 1000; n++ {
-			r.numbered(n)
-		}
-		on = true
-		begin := n
-		for r.numbered(n).Get("Traceparent")[53:] != "01" {
-			if n++; n-begin > 200 {
-				t.Fatal("200 attempts that the sampler wants are not sampled")
-			}
-		}
-		for range 500 {
-			if n++; r.numbered(n).Get("Traceparent")[53:] != "01" {
-				t.Fatalf("attempt %d is not sampled after the sampler was seen to want one", n)
-			}
-		}
-	})
-	t.Run("by the attributes of the start", func(t *testing.T) {
-		s := &samplerOf{Sampler: sdktrace.NeverSample()}
-		r := rigWithSampler(t, s, func(c *otelbridge.Config) { c.StartAttributes = true })
-		for n := range 500 {
-			r.numbered(n)
-		}
-		if s.attempts != 500 {
-			t.Errorf("the sampler was asked for %d of 500 attempts", s.attempts)
 		}
 	})
 }

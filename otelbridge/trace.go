@@ -33,7 +33,7 @@ func (b *Bridge) mark(ctx context.Context, m *events.Meta, name string) (mark, b
 		return mark{span: c.span, name: name}, c.recording
 	}
 	at := trace.WithTimestamp(time.Now())
-	_, span := b.tracer.Start(ctx, name, at)
+	_, span := b.tracer.Start(ctx, name, at, kindInternal[0])
 	if !span.IsRecording() {
 		span.End()
 		return mark{}, false
@@ -62,7 +62,7 @@ func (b *Bridge) waited(ctx context.Context, m *events.Meta, name string, wait t
 		return
 	}
 	now := time.Now()
-	_, span := b.tracerOf(inside).Start(ctx, name, trace.WithTimestamp(now.Add(-wait)))
+	_, span := b.tracerOf(inside).Start(ctx, name, trace.WithTimestamp(now.Add(-wait)), kindInternal[0])
 	if span.IsRecording() {
 		span.SetAttributes(kvs()...)
 		if inside == nil {

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/plimsoll-http/plimsoll/events"
 	"github.com/plimsoll-http/plimsoll/internal/faultserver"
 )
 
@@ -225,4 +227,26 @@ func textConstants(t *testing.T) map[string]string {
 		t.Fatalf("found only %v", consts)
 	}
 	return consts
+}
+
+// What a URL that was put together by hand has in its Host is not shown.
+func TestAHostThatIsNoneIsRefusedUnseen(t *testing.T) {
+	var asked int
+	tr, err := New(Config{Hooks: &events.Hooks{
+		ConnOpened: func(context.Context, events.ConnOpened) { asked++ },
+		ConnClosed: func(context.Context, events.ConnClosed) { asked++ },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	for _, host := range []string{"user:s3cret@127.0.0.1:1", "127.0.0.1:1?key=s3cret", "127.0.0.1:1#s3cret"} {
+		_, err := tr.RoundTrip(&http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: host, Path: "/"}, Header: http.Header{}}) //nolint:bodyclose // there is none
+		if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "pool: Request.URL.Host") {
+			t.Errorf("%q: error %v", host, err)
+		}
+	}
+	if asked != 0 || len(tr.Stats().Origins) != 0 {
+		t.Errorf("%d connection events, %+v", asked, tr.Stats())
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 // validate refuses what cannot be sent, before a connection is taken for it: a
@@ -31,7 +32,22 @@ func validate(req *http.Request) error {
 	if req.URL.Host == "" {
 		return errors.New("pool: no Host in request URL")
 	}
+	if c := notOfHost(req.URL.Host); c != 0 {
+		return fmt.Errorf("pool: Request.URL.Host holds %q: credentials belong into URL.User, a query into URL.RawQuery, a fragment into URL.Fragment", c)
+	}
 	return nil
+}
+
+// notOfHost returns a character that ends or begins another part of a URL and
+// so is in no host that was parsed, or 0. What stands there may be a secret, and
+// the host is in events, spans and error texts.
+func notOfHost(host string) rune {
+	for _, c := range "@?#" {
+		if strings.IndexByte(host, byte(c)) >= 0 {
+			return c
+		}
+	}
+	return 0
 }
 
 func validateFields(what string, h http.Header) error {

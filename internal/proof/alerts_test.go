@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/plimsoll-http/plimsoll/dashboards"
 	"github.com/plimsoll-http/plimsoll/dashboards/generated"
@@ -52,9 +53,9 @@ type outcome struct {
 	verdict *Verdict
 }
 
-func play(t *testing.T, sc scenario) outcome {
+func play(t *testing.T, sc scenario, options ...metric.Option) outcome {
 	t.Helper()
-	run, seen := Play(t, sc.drive)
+	run, seen := Play(t, sc.drive, options...)
 	v, err := Judge(t.Context(), open(t), run, ruleFiles(t)...)
 	if err != nil {
 		t.Fatal(err)

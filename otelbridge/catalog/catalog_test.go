@@ -149,19 +149,6 @@ func TestTheSetsThatTheBridgeMapsToAreWhatAClientMeets(t *testing.T) {
 	}
 }
 
-func TestLeanViewsNameWhatIsThere(t *testing.T) {
-	for _, v := range catalog.Lean() {
-		m, ok := catalog.Lookup(v.Metric)
-		if !ok {
-			t.Errorf("%s is not in the catalogue", v.Metric)
-			continue
-		}
-		if v.Drop != (v.Keep == nil) || !v.Drop && len(v.Keep) >= len(m.AllAttributes()) {
-			t.Errorf("%s keeps %q of %d attributes", v.Metric, v.Keep, len(m.AllAttributes()))
-		}
-	}
-}
-
 func TestMoreOriginsLeaveNoSharedCombinations(t *testing.T) {
 	m, _ := catalog.Lookup(catalog.RequestDuration)
 	if got := m.MaxSeries(1000); got != 1001*(catalog.PerOrigin+catalog.PerOverflow) {
