@@ -86,13 +86,6 @@ func ending(bytes string, err error) func(*http.Transport) {
 	}
 }
 
-// silence is an error of a connection that was given up. It says that it is a
-// timeout and, as Temporary is deprecated, is no net.Error.
-type silence struct{}
-
-func (silence) Error() string { return "no sign of life" }
-func (silence) Timeout() bool { return true }
-
 // badSettings is a SETTINGS frame of five bytes, of which no setting can be
 // (RFC 9113, section 6.5).
 const badSettings = "\x00\x00\x05\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -109,7 +102,7 @@ var recoverings = slices.Concat(
 	recovering("host unreachable", events.ClassOther, faultserver.H1, ending("", syscall.EHOSTUNREACH), racing(faultserver.FIN)),
 	recovering("a malformed frame", events.ClassProtocol, faultserver.H2C, ending(badSettings, syscall.EHOSTUNREACH), racing(faultserver.FIN)),
 	pinging(recovering("an unanswered PING", events.ClassEOF, faultserver.H2, nil, func(s *faultserver.Server) { s.BlackHole() })),
-	recovering("silence", events.ClassTimeout, faultserver.H2C, ending(badSettings, silence{}), racing(faultserver.FIN)),
+	recovering("given up by the kernel", events.ClassTimeout, faultserver.H1, ending("", syscall.ETIMEDOUT), racing(faultserver.FIN)),
 )
 
 // pinging has the pools of the movements look after silent connections.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -113,10 +114,17 @@ func (r *rawConn) fail(err error) {
 	if r.closed.Load() {
 		return
 	}
-	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
+	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() && !ofKernel(err) {
 		return // a deadline says nothing about the peer
 	}
 	r.failure.CompareAndSwap(nil, &err)
+}
+
+// ofKernel reports whether err came from a system call: a timeout then says
+// that the kernel gave the connection up (ETIMEDOUT).
+func ofKernel(err error) bool {
+	_, ok := errors.AsType[syscall.Errno](err)
+	return ok
 }
 
 func (r *rawConn) failed() error {

@@ -58,7 +58,7 @@ func (x *exchange) fault(err error) fault {
 		if cause := s.canceled(f.err); cause != nil {
 			f.err = cause
 		}
-	case f.kinds&(kindCanceled|kindTimeout) != 0:
+	case f.kinds&kindCanceled != 0, f.kinds&kindTimeout != 0 && !(ofKernel(f.err) && s.c.failure() != nil):
 	case x.body.failed() != nil:
 		f.err = x.body.failed()
 	case f.kinds&(kindEOF|kindReset|kindTruncated|kindGoAway|kindRefused) != 0, isAlertError(f.err), s.c.failure() != nil:

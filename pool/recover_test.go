@@ -1,9 +1,14 @@
 package pool
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"os"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -203,4 +208,41 @@ func TestAnHTTP2ConnectionThatWasAskedToGoAwayIsReplaced(t *testing.T) {
 			t.Errorf("closed %+v", closed)
 		}
 	})
+}
+
+// timedOut is a connection that the kernel gives up where it would have ended.
+type timedOut struct{ net.Conn }
+
+func (c timedOut) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == io.EOF {
+		err = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ETIMEDOUT)}
+	}
+	return n, err
+}
+
+// A connection that nobody answers on ends with ETIMEDOUT, which is a timeout
+// and yet no deadline: the connection is dead.
+func TestARequestOnAConnectionThatTheKernelGaveUpGoesThrough(t *testing.T) {
+	for _, p := range faultserver.Protocols() {
+		t.Run(p.String(), func(t *testing.T) {
+			inWorld(t, faultserver.Config{Protocol: p}, func(base *http.Transport, _ *Config) {
+				dial := base.DialContext
+				base.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					c, err := dial(ctx, network, addr)
+					return timedOut{c}, err
+				}
+			}, func(w *world) {
+				w.park(2)
+				w.log.reset()
+				if n := w.srv.RaceIdle(faultserver.FIN); n != 2 {
+					t.Fatalf("%d connections armed", n)
+				}
+				w.mustDo("PUT", "/x", "payload")
+				if stale := of[events.ConnStale](w.log); len(stale) != 2 || stale[0].Class != events.ClassTimeout {
+					t.Errorf("stale %+v", stale)
+				}
+			})
+		})
+	}
 }
