@@ -80,7 +80,13 @@ func (x *exchange) resolve() error {
 	x.body.of(x.req)
 	x.trace = httptrace.ContextClientTrace(x.ctx)
 	u := x.req.URL
-	x.to = endpointOf(u)
+	to, plain := locate(u)
+	if !plain {
+		if err := validateHost(u.Host); err != nil {
+			return err
+		}
+	}
+	x.to = to
 	x.hooks.by = x.req
 	x.key = key{endpoint: x.to}
 	if proxy := x.t.base.Proxy; proxy != nil {

@@ -49,17 +49,24 @@ func defaultPort(scheme string) string {
 	return ""
 }
 
-// endpointOf returns the endpoint of u. It allocates only for hosts in another
-// form.
+// endpointOf returns the endpoint of u.
 func endpointOf(u *url.URL) endpoint {
-	e := endpoint{scheme: u.Scheme}
+	e, _ := locate(u)
+	return e
+}
+
+// locate returns the endpoint of u, and whether its host is one that splitPlain
+// takes. It allocates only for others.
+func locate(u *url.URL) (e endpoint, plain bool) {
+	e.scheme = u.Scheme
 	host, port, plain := splitPlain(u.Host)
 	if !plain {
 		host, port = u.Hostname(), u.Port()
 		var zone string
-		host, zone, plain = strings.Cut(host, "%")
+		var zoned bool
+		host, zone, zoned = strings.Cut(host, "%")
 		host = asciiHost(strings.ToLower(host))
-		if plain { // the name of an interface, in which case matters
+		if zoned { // the name of an interface, in which case matters
 			host += "%" + zone
 		}
 	}
@@ -67,7 +74,7 @@ func endpointOf(u *url.URL) endpoint {
 		port = defaultPort(u.Scheme)
 	}
 	e.host, e.port = host, port
-	return e
+	return e, plain
 }
 
 // splitPlain splits h if its host is a name, or an address of four bytes, in
@@ -76,7 +83,7 @@ func splitPlain(h string) (host, port string, ok bool) {
 	host = h
 	for i := 0; i < len(h); i++ {
 		switch c := h[i]; {
-		case 'A' <= c && c <= 'Z', c >= 0x80, c == '%', c == '[':
+		case '?' <= c && c <= '[', c == '#', c == '%', c >= 0x80: // ?, @, upper case, [
 			return "", "", false
 		case c == ':':
 			if len(host) < len(h) {
