@@ -115,7 +115,7 @@ func healthy(e *events.CallDone) bool {
 // origin.
 func (c *call) finish(s *scope, e *events.CallDone) {
 	common := s.attributesOf(&e.Meta)
-	if a := c.current.Load(); healthy(e) && a != nil && a.recording {
+	if a := c.current.Load(); healthy(e) && a != nil && a.span != nil && a.span.SpanContext().IsSampled() {
 		c.span.SetAttributes(common[min(len(common), ofOrigin):]...)
 		return
 	}

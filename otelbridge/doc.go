@@ -26,7 +26,7 @@
 // affordable; a sampler sees name and kind. Config.StartAttributes gives those
 // that the HTTP conventions name for sampling at the start. The span of a call
 // that needed no more than its first attempt has none but a partition that is
-// not the origin: its attempt's span, if it is recorded, says the rest.
+// not the origin: its attempt's span, if it is sampled, says the rest.
 //
 // A sampler is asked for every call. For the attempts of calls that it dropped
 // it is asked until it has dropped 64 of them of the same name, and then for one

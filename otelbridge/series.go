@@ -2,7 +2,6 @@ package otelbridge
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -18,21 +17,16 @@ type seriesKey struct {
 
 // series holds the options for every series of the counters of one scope.
 type series struct {
-	adds  atomic.Pointer[map[seriesKey][]metric.AddOption] // set once the counters were born; never changed then
-	birth sync.Mutex                                       // held while the counters are born
+	adds atomic.Pointer[map[seriesKey][]metric.AddOption] // set once the counters were born; never changed then
 }
 
 // born adds zero to every legal series of the counters from first up to, not
-// including, end, once: so a first failure is a rise and not the begin of a
-// series. It does nothing while the MeterProvider takes no measurements, as
-// the global one before it is set.
+// including, end: so a first failure is a rise and not the begin of a series.
+// It does nothing while the MeterProvider takes no measurements, as the global
+// one before it is set. It holds no lock, since an instrument may be anybody's;
+// calls at the same time add zero more than once, each before it counts.
 func (s *series) born(ctx context.Context, in *instruments, common []attribute.KeyValue, first, end counterID) {
 	if s.adds.Load() != nil || !in.anyCounter(ctx) {
-		return
-	}
-	s.birth.Lock()
-	defer s.birth.Unlock()
-	if s.adds.Load() != nil {
 		return
 	}
 	adds := map[seriesKey][]metric.AddOption{}
@@ -53,7 +47,7 @@ func (s *series) born(ctx context.Context, in *instruments, common []attribute.K
 			}
 		}
 	}
-	s.adds.Store(&adds)
+	s.adds.CompareAndSwap(nil, &adds)
 }
 
 func keyOf(id counterID, kvs []attribute.KeyValue) seriesKey {

@@ -178,6 +178,23 @@ func TestAnAttemptInsideASampledSpanOfAHookIsSampled(t *testing.T) {
 	}
 }
 
+func TestAWaitInsideASampledSpanOfAHookIsSampled(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	r := newRig(t, func(c *otelbridge.Config) {
+		c.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.NeverSample())), sdktrace.WithSyncer(spans))
+	})
+	call := r.callStarted(t.Context())
+	r.hooks.RetryArmed(call, events.RetryArmed{Meta: meta, Attempt: 1, Next: 2, Cause: events.CauseStatus})
+	if got := len(spans.GetSpans()); got != 0 {
+		t.Errorf("%d spans of a call that was dropped", got)
+	}
+	inner, span := sdktrace.NewTracerProvider().Tracer("hook").Start(call, "hook", trace.WithNewRoot())
+	r.hooks.RetryArmed(inner, events.RetryArmed{Meta: meta, Attempt: 1, Next: 2, Cause: events.CauseStatus})
+	if got := spans.GetSpans(); len(got) != 1 || got[0].Parent.SpanID() != span.SpanContext().SpanID() {
+		t.Errorf("%d spans, want the wait's inside the hook's", len(got))
+	}
+}
+
 // Half of the calls are sampled: their attempts are, whatever is known of the
 // others, and nobody counts them.
 func TestAttemptsOfSampledCallsAreSampledWhateverIsKnownOfOthers(t *testing.T) {

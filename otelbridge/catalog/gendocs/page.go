@@ -150,7 +150,7 @@ func metricAttributes(b *strings.Builder) {
 }
 
 func spanAttributes(b *strings.Builder) {
-	b.WriteString("\n## Attributes of spans and span events\n\nThe span of a call, and the spans of events outside a call, carry the attributes of the scope as well. That of a healthy call, which needed no more than its first attempt, has none but a partition that is not the origin: its attempt's span, if it is recorded, says the rest. The instrumentation scope of a call's span, its attempts' and its waits' has `plimsoll.client` in any case. Durations are in seconds.\n\n" +
+	b.WriteString("\n## Attributes of spans and span events\n\nThe span of a call, and the spans of events outside a call, carry the attributes of the scope as well. That of a healthy call, which needed no more than its first attempt, has none but a partition that is not the origin: its attempt's span, if it is sampled, says the rest. The instrumentation scope of a call's span, its attempts' and its waits' has `plimsoll.client` in any case. Durations are in seconds.\n\n" +
 		"| event | attribute | type | meaning |\n| --- | --- | --- | --- |\n")
 	for _, e := range catalog.Events() {
 		name := e.Name
