@@ -8,7 +8,6 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/metric"
 
-	"github.com/plimsoll-http/plimsoll/dashboards"
 	"github.com/plimsoll-http/plimsoll/otelbridge/catalog"
 	"github.com/plimsoll-http/plimsoll/otelbridge/views"
 )
@@ -38,17 +37,7 @@ func TestTheAlertsFireInTimeWithTheLeanViewsToo(t *testing.T) {
 	if played < len(scenarios)-1 {
 		return // only some were asked for, or one didn't come to its end
 	}
-	set, err := dashboards.New(dashboards.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range set.Groups {
-		for _, a := range g.Alerts {
-			if !fired[a.Name] {
-				t.Errorf("no scenario makes %s fire", a.Name)
-			}
-		}
-	}
+	allFired(t, fired)
 }
 
 // applied checks that the run's calls have the buckets of the lean views.
